@@ -55,10 +55,10 @@ type attempt struct {
 	stop, abort  context.CancelFunc
 }
 
-// settlement is an item and its outcome.
+// settlement is an item and its result.
 type settlement struct {
-	id      string
-	outcome Outcome
+	id     string
+	result ItemResult
 }
 
 func newAttempt(r *Runner, job Job, revision uint64) *attempt {
@@ -159,8 +159,8 @@ func (a *attempt) page(ids []string) {
 // item settles one item, unless the attempt ends first.
 func (a *attempt) item(id string) {
 	for try := 1; ; try++ {
-		outcome, err := callDo(a.going, a.work, a.given, id)
-		outcome, again := judge(outcome, err, try)
+		result, err := callDo(a.going, a.work, a.given, id)
+		result, again := judge(result, err, try)
 		if again {
 			a.log.DebugContext(a.going, "item of a job will be tried again", "item", id, "error", err)
 			if sleep.For(a.begin, backoff(try)) != nil {
@@ -171,20 +171,20 @@ func (a *attempt) item(id string) {
 		if a.going.Err() != nil {
 			return // an item that failed because the attempt was given up has not failed
 		}
-		a.report(id, outcome)
-		a.settled <- settlement{id, outcome}
+		a.report(id, result)
+		a.settled <- settlement{id, result}
 		return
 	}
 }
 
-func (a *attempt) report(id string, outcome Outcome) {
+func (a *attempt) report(id string, result ItemResult) {
 	reporter, ok := a.work.(Reporter)
-	if !ok || outcome.Result != ItemFailed {
+	if !ok || result.Result != ItemFailed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.going, itemTimeout)
 	defer cancel()
-	if err := reporter.Report(ctx, a.given, Failure{ID: id, Reason: outcome.Reason}); err != nil {
+	if err := reporter.Report(ctx, a.given, Failure{ID: id, Reason: result.Reason}); err != nil {
 		a.log.WarnContext(ctx, "failure of an item not reported", "item", id, "error", err)
 	}
 }
@@ -202,9 +202,9 @@ func (a *attempt) beside(work func()) {
 	stopping := a.begin.Done()
 	var late <-chan time.Time
 	note := func(s settlement) {
-		a.job.settle(s.id, s.outcome)
+		a.job.settle(s.id, s.result)
 		a.unsaved = true
-		a.metrics.settled(a.job.Kind, s.outcome.Result)
+		a.metrics.settled(a.job.Kind, s.result.Result)
 	}
 	for {
 		// Several settlements may have come while the record was written. The next write covers all that are noted by then.

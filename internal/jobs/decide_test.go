@@ -67,24 +67,24 @@ func TestJudge(t *testing.T) {
 	passing, final := errors.New("no answer"), schedule.Invalid("id", "is no good")
 	busy := schedule.Errorf(schedule.CodeUnavailable, "busy")
 	for name, test := range map[string]struct {
-		outcome Outcome
-		err     error
-		try     int
-		result  Result
-		again   bool
+		done  ItemResult
+		err   error
+		try   int
+		want  Result
+		again bool
 	}{
-		"done":         {Outcome{}, nil, 1, ItemDone, false},
-		"skipped":      {Outcome{ItemSkipped, "gone"}, nil, 1, ItemSkipped, false},
-		"failed":       {Outcome{ItemFailed, "no"}, nil, 1, ItemFailed, false},
-		"refused":      {Outcome{}, fmt.Errorf("do: %w", final), 1, ItemFailed, false},
-		"passing":      {Outcome{}, passing, 1, ItemFailed, true},
-		"unavailable":  {Outcome{}, busy, maxTries - 1, ItemFailed, true},
-		"once too oft": {Outcome{}, passing, maxTries, ItemFailed, false},
+		"done":         {ItemResult{}, nil, 1, ItemDone, false},
+		"skipped":      {ItemResult{ItemSkipped, "gone"}, nil, 1, ItemSkipped, false},
+		"failed":       {ItemResult{ItemFailed, "no"}, nil, 1, ItemFailed, false},
+		"refused":      {ItemResult{}, fmt.Errorf("do: %w", final), 1, ItemFailed, false},
+		"passing":      {ItemResult{}, passing, 1, ItemFailed, true},
+		"unavailable":  {ItemResult{}, busy, maxTries - 1, ItemFailed, true},
+		"once too oft": {ItemResult{}, passing, maxTries, ItemFailed, false},
 	} {
-		outcome, again := judge(test.outcome, test.err, test.try)
-		assert.Equal(t, test.result, outcome.Result, name)
+		result, again := judge(test.done, test.err, test.try)
+		assert.Equal(t, test.want, result.Result, name)
 		assert.Equal(t, test.again, again, name)
-		assert.Equal(t, test.result == ItemFailed, outcome.Result == ItemFailed && outcome.Reason != "", name)
+		assert.Equal(t, test.want == ItemFailed, result.Result == ItemFailed && result.Reason != "", name)
 	}
 }
 
@@ -100,11 +100,11 @@ func TestSettleCountsOnce(t *testing.T) {
 	var j Job
 	j.turn([]string{"a", "b", "c"})
 	page := j.Page
-	j.settle("b", Outcome{Result: ItemDone})
-	j.settle("b", Outcome{Result: ItemDone})
-	j.settle("x", Outcome{Result: ItemDone})
-	j.settle("a", Outcome{ItemSkipped, ""})
-	j.settle("c", Outcome{ItemFailed, "no"})
+	j.settle("b", ItemResult{Result: ItemDone})
+	j.settle("b", ItemResult{Result: ItemDone})
+	j.settle("x", ItemResult{Result: ItemDone})
+	j.settle("a", ItemResult{ItemSkipped, ""})
+	j.settle("c", ItemResult{ItemFailed, "no"})
 	assert.Equal(t, []string{"a", "b", "c"}, page, "who works on the page still reads it")
 	assert.Equal(t, [3]int{1, 1, 1}, [3]int{j.Done, j.Skipped, j.Failed})
 	assert.Equal(t, []Failure{{"c", "no"}}, j.Failures)
@@ -122,7 +122,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	for i := range MaxFailures + 5 {
 		id := fmt.Sprint(i)
 		j.turn([]string{id})
-		j.settle(id, Outcome{ItemFailed, strings.Repeat("é", maxReason)})
+		j.settle(id, ItemResult{ItemFailed, strings.Repeat("é", maxReason)})
 	}
 	require.Len(t, j.Failures, MaxFailures)
 	assert.Equal(t, "5", j.Failures[0].ID)

@@ -100,8 +100,8 @@ const (
 	ItemFailed Result = "failed"
 )
 
-// Outcome is the result of an item. Reason is one line for people; a failure needs one.
-type Outcome struct {
+// ItemResult is the result of an item. Reason is one line for people; a failure needs one.
+type ItemResult struct {
 	Result Result
 	Reason string
 }
@@ -134,20 +134,20 @@ func (j *Job) turn(ids []string) {
 }
 
 // settle counts an item of the page, once.
-func (j *Job) settle(id string, outcome Outcome) {
+func (j *Job) settle(id string, result ItemResult) {
 	i := slices.Index(j.Page, id)
 	if i < 0 {
 		return
 	}
 	j.Page = slices.Concat(j.Page[:i], j.Page[i+1:]) // a copy: the previous page may still be in use
-	switch outcome.Result {
+	switch result.Result {
 	case ItemDone:
 		j.Done++
 	case ItemSkipped:
 		j.Skipped++
 	case ItemFailed:
 		j.Failed++
-		failures := append(slices.Clone(j.Failures), Failure{ID: id, Reason: cut(outcome.Reason)})
+		failures := append(slices.Clone(j.Failures), Failure{ID: id, Reason: cut(result.Reason)})
 		j.Failures = failures[max(0, len(failures)-MaxFailures):]
 	}
 }

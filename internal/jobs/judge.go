@@ -17,17 +17,17 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// judge says what an attempt at an item means: its outcome, or that the item must be tried again.
-func judge(outcome Outcome, err error, try int) (Outcome, bool) {
+// judge says what an attempt at an item means: its result, or that the item must be tried again.
+func judge(result ItemResult, err error, try int) (ItemResult, bool) {
 	switch {
-	case err == nil && outcome.Result == "":
-		return Outcome{Result: ItemDone, Reason: outcome.Reason}, false
+	case err == nil && result.Result == "":
+		return ItemResult{Result: ItemDone, Reason: result.Reason}, false
 	case err == nil:
-		return outcome, false
+		return result, false
 	case isFinal(err):
-		return Outcome{ItemFailed, err.Error()}, false
+		return ItemResult{ItemFailed, err.Error()}, false
 	}
-	return Outcome{ItemFailed, fmt.Sprintf("given up after %d attempts: %v", try, err)}, try < maxTries
+	return ItemResult{ItemFailed, fmt.Sprintf("given up after %d attempts: %v", try, err)}, try < maxTries
 }
 
 // isFinal reports whether trying again would give the same error.
@@ -54,7 +54,7 @@ func callNext(ctx context.Context, work Work, job *Job, after string) (ids []str
 	return work.Next(ctx, job, after, lookAhead)
 }
 
-func callDo(ctx context.Context, work Work, job *Job, id string) (outcome Outcome, err error) {
+func callDo(ctx context.Context, work Work, job *Job, id string) (result ItemResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, itemTimeout)
 	defer cancel()
 	defer recoverAs(&err)

@@ -96,7 +96,7 @@ func (w *world) work(h *holder) {
 	case len(h.job.Page) > 0:
 		id := h.job.Page[0]
 		w.done[id]++
-		h.job.settle(id, outcomeOf(id))
+		h.job.settle(id, resultOf(id))
 	case h.job.Walked:
 		h.job.end(Done, w.now)
 		w.write(h)
@@ -154,16 +154,16 @@ func (w *world) settleAll(t *rapid.T) {
 	t.Fatal("the job does not end")
 }
 
-func outcomeOf(id string) Outcome {
+func resultOf(id string) ItemResult {
 	if id[2] == '7' {
-		return Outcome{ItemFailed, "no sevens"}
+		return ItemResult{ItemFailed, "no sevens"}
 	}
-	return Outcome{Result: ItemDone}
+	return ItemResult{Result: ItemDone}
 }
 
 func (w *world) failing() (count int) {
 	for _, id := range w.items {
-		if outcomeOf(id).Result == ItemFailed {
+		if resultOf(id).Result == ItemFailed {
 			count++
 		}
 	}

@@ -268,7 +268,7 @@ type Work interface {
 	// Do settles one item. It may be called again for an item that it has settled, and concurrently for several items. A
 	// *schedule.Error means that the item has failed, unless its code is unavailable. After any other error Do is called again,
 	// and if that does not help the item has failed.
-	Do(ctx context.Context, job *Job, id string) (Outcome, error)
+	Do(ctx context.Context, job *Job, id string) (ItemResult, error)
 }
 
 // Reporter is a [Work] that is told of failed items before they are counted. It may be told twice.
@@ -276,7 +276,7 @@ type Reporter interface {
 	Report(ctx context.Context, job *Job, failure Failure) error
 }
 
-// instruments counts jobs and the outcomes of their items.
+// instruments counts jobs and the results of their items.
 type instruments struct{}
 
 func (instruments) begun(kind string) { metrics.JobsRunning.Add(metrics.Untraced(), 1, kind) }

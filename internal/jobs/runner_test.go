@@ -26,7 +26,7 @@ const patience = natstest.Patience
 type numbers struct {
 	count int
 	// do replaces the work on an item; nextErr is the first answer of Next.
-	do      func(ctx context.Context, id string) (Outcome, error)
+	do      func(ctx context.Context, id string) (ItemResult, error)
 	nextErr error
 
 	mu       sync.Mutex
@@ -49,7 +49,7 @@ func (n *numbers) Next(_ context.Context, _ *Job, after string, limit int) (ids 
 	return ids, nil
 }
 
-func (n *numbers) Do(ctx context.Context, _ *Job, id string) (Outcome, error) {
+func (n *numbers) Do(ctx context.Context, _ *Job, id string) (ItemResult, error) {
 	n.mu.Lock()
 	if n.done == nil {
 		n.done = map[string]int{}
@@ -59,7 +59,7 @@ func (n *numbers) Do(ctx context.Context, _ *Job, id string) (Outcome, error) {
 	if n.do != nil {
 		return n.do(ctx, id)
 	}
-	return Outcome{}, nil
+	return ItemResult{}, nil
 }
 
 func (n *numbers) Report(_ context.Context, _ *Job, failure Failure) error {
@@ -147,20 +147,20 @@ func TestAJobIsDone(t *testing.T) {
 	t.Parallel()
 	b := install(t)
 	var once sync.Once
-	work := &numbers{count: 1234, nextErr: errors.New("not yet"), do: func(_ context.Context, id string) (Outcome, error) {
+	work := &numbers{count: 1234, nextErr: errors.New("not yet"), do: func(_ context.Context, id string) (ItemResult, error) {
 		switch id {
 		case "00007":
-			return Outcome{}, schedule.Errorf(schedule.CodeNotFound, "no seven")
+			return ItemResult{}, schedule.Errorf(schedule.CodeNotFound, "no seven")
 		case "00008":
 			panic("eight")
 		case "00009":
-			return Outcome{ItemSkipped, "nine"}, nil
+			return ItemResult{ItemSkipped, "nine"}, nil
 		case "00010":
 			var err error
 			once.Do(func() { err = errors.New("try again") })
-			return Outcome{}, err
+			return ItemResult{}, err
 		}
-		return Outcome{}, nil
+		return ItemResult{}, nil
 	}}
 	b.run("a", work, time.Now)
 	b.create("j", func(j *Job) { j.Parameters = json.RawMessage(`{"x":1}`) })

@@ -14,7 +14,7 @@ import (
 
 // Operation does to one schedule what the request for that schedule would do. The request ID makes it idempotent. The error has the code
 // not_found if there is no such schedule.
-type Operation func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error)
+type Operation func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.ItemResult, error)
 
 // Config is what a [Service] needs. All fields are required.
 type Config struct {

@@ -31,15 +31,15 @@ func (w work) Next(ctx context.Context, job *jobs.Job, after string, limit int) 
 }
 
 // Do implements jobs.Work. It does the operation to one schedule.
-func (w work) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
+func (w work) Do(ctx context.Context, job *jobs.Job, id string) (jobs.ItemResult, error) {
 	task, err := taskOf(job)
 	if err != nil {
-		return jobs.Outcome{}, err
+		return jobs.ItemResult{}, err
 	}
 	key := schedule.Key{Namespace: job.Namespace, ID: id}
 	if slices.Contains(job.Page, id) { // another runner has begun it, perhaps so long ago that the request ID is forgotten
 		if done, err := w.isTold(ctx, job, &task, key); done || err != nil {
-			return jobs.Outcome{}, err
+			return jobs.ItemResult{}, err
 		}
 	}
 	outcome, err := w.operate(request.WithIdentity(ctx, job.Identity), job, &task, id)
@@ -54,13 +54,13 @@ func (w work) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, e
 	if failure.Code == schedule.CodeNotFound {
 		return w.missing(ctx, job, &task, key)
 	}
-	return jobs.Outcome{}, failure
+	return jobs.ItemResult{}, failure
 }
 
-func (w work) operate(ctx context.Context, job *jobs.Job, task *schedule.BulkTask, id string) (jobs.Outcome, error) {
+func (w work) operate(ctx context.Context, job *jobs.Job, task *schedule.BulkTask, id string) (jobs.ItemResult, error) {
 	operate, known := w.config.Operations[task.Operation]
 	if !known {
-		return jobs.Outcome{}, schedule.Invalid("operation", "%q is not known to this frontend", task.Operation)
+		return jobs.ItemResult{}, schedule.Invalid("operation", "%q is not known to this frontend", task.Operation)
 	}
 	return operate(ctx, schedule.Key{Namespace: job.Namespace, ID: id}, job.ID, task)
 }
@@ -72,17 +72,17 @@ func (w work) operate(ctx context.Context, job *jobs.Job, task *schedule.BulkTas
 //   - A schedule that was found may have been deleted since. It is skipped.
 func (w work) missing(
 	ctx context.Context, job *jobs.Job, task *schedule.BulkTask, key schedule.Key,
-) (jobs.Outcome, error) {
+) (jobs.ItemResult, error) {
 	if task.Operation == schedule.BulkDelete {
 		begun := slices.Contains(job.Page, key.ID) // by another runner, which may have died before it could tell
 		if done, err := w.isTold(ctx, job, task, key); begun || done || err != nil {
-			return jobs.Outcome{}, err
+			return jobs.ItemResult{}, err
 		}
 	}
 	if len(task.IDs) > 0 {
-		return jobs.Outcome{Result: jobs.ItemFailed, Reason: "there is no such schedule"}, nil
+		return jobs.ItemResult{Result: jobs.ItemFailed, Reason: "there is no such schedule"}, nil
 	}
-	return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "it is gone"}, nil
+	return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "it is gone"}, nil
 }
 
 // tellingEvents are the kinds of the events by which the history says that an operation was done.

@@ -176,26 +176,26 @@ func IsBehind(d *wire.Definition, newest *Calendar) bool {
 }
 
 // Do implements jobs.Work: it brings one schedule up to date.
-func (w work) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
+func (w work) Do(ctx context.Context, job *jobs.Job, id string) (jobs.ItemResult, error) {
 	newest, err := w.calendar(ctx, job)
 	if err != nil {
-		return jobs.Outcome{}, err
+		return jobs.ItemResult{}, err
 	}
 	if newest == nil {
-		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "the calendar has changed again, or is gone"}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "the calendar has changed again, or is gone"}, nil
 	}
 	changed, err := w.replan(request.WithIdentity(ctx, job.Identity), schedule.Key{Namespace: job.Namespace, ID: id}, newest)
 	switch {
 	case schedule.CodeOf(err) == schedule.CodeNotFound:
-		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "the schedule is gone"}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "the schedule is gone"}, nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return jobs.Outcome{Result: jobs.ItemFailed, Reason: "with the calendar, the schedule is larger than NATS accepts"}, nil
+		return jobs.ItemResult{Result: jobs.ItemFailed, Reason: "with the calendar, the schedule is larger than NATS accepts"}, nil
 	case errors.Is(err, kv.ErrCorrupt):
-		return jobs.Outcome{Result: jobs.ItemFailed, Reason: err.Error()}, nil
+		return jobs.ItemResult{Result: jobs.ItemFailed, Reason: err.Error()}, nil
 	case err != nil:
-		return jobs.Outcome{}, err
+		return jobs.ItemResult{}, err
 	case !changed:
-		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "it goes by the newest version already"}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "it goes by the newest version already"}, nil
 	}
-	return jobs.Outcome{Result: jobs.ItemDone}, nil
+	return jobs.ItemResult{Result: jobs.ItemDone}, nil
 }

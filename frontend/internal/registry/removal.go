@@ -146,24 +146,24 @@ func (r *removal) Next(ctx context.Context, job *jobs.Job, after string, limit i
 }
 
 // Do implements [jobs.Work]. It deletes one schedule, or the namespace itself.
-func (r *removal) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
+func (r *removal) Do(ctx context.Context, job *jobs.Job, id string) (jobs.ItemResult, error) {
 	ctx = request.WithIdentity(ctx, job.Identity)
 	if id == lastItem {
-		return jobs.Outcome{}, r.finish(ctx, job)
+		return jobs.ItemResult{}, r.finish(ctx, job)
 	}
 	return r.delete(ctx, job, id, job.ID)
 }
 
-func (r *removal) delete(ctx context.Context, job *jobs.Job, id, requestID string) (jobs.Outcome, error) {
+func (r *removal) delete(ctx context.Context, job *jobs.Job, id, requestID string) (jobs.ItemResult, error) {
 	runs, err := removalRuns(job)
 	if err != nil {
-		return jobs.Outcome{}, err
+		return jobs.ItemResult{}, err
 	}
 	err = r.config.Delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, Runs: runs, RequestID: requestID})
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
-		return jobs.Outcome{Result: jobs.ItemSkipped}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped}, nil
 	}
-	return jobs.Outcome{}, err
+	return jobs.ItemResult{}, err
 }
 
 // finish removes the namespace itself:

@@ -21,17 +21,17 @@ func (s *Service) bulkOperations() map[schedule.BulkOperation]bulk.Operation {
 	return map[schedule.BulkOperation]bulk.Operation{
 		schedule.BulkPause:   noted(s.Pause),
 		schedule.BulkUnpause: noted(s.Unpause),
-		schedule.BulkTrigger: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error) {
+		schedule.BulkTrigger: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.ItemResult, error) {
 			_, err := s.Trigger(ctx, key.Namespace, &schedule.TriggerRequest{
 				ID: key.ID, RequestID: requestID, Trigger: schedule.Trigger{Overlap: task.Overlap, Note: task.Note},
 			})
-			return jobs.Outcome{}, err
+			return jobs.ItemResult{}, err
 		},
-		schedule.BulkDelete: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error) {
+		schedule.BulkDelete: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.ItemResult, error) {
 			_, err := s.Delete(ctx, key.Namespace, &schedule.DeleteRequest{ID: key.ID, Runs: task.Runs, RequestID: requestID})
-			return jobs.Outcome{}, err
+			return jobs.ItemResult{}, err
 		},
-		schedule.BulkSetLabel: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error) {
+		schedule.BulkSetLabel: func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.ItemResult, error) {
 			return s.setLabel(ctx, key, requestID, task.Label)
 		},
 	}
@@ -39,8 +39,8 @@ func (s *Service) bulkOperations() map[schedule.BulkOperation]bulk.Operation {
 
 // noted makes an operation of a verb that takes only a note.
 func noted[Reply any](verb func(context.Context, string, *schedule.NoteRequest) (Reply, error)) bulk.Operation {
-	return func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error) {
+	return func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.ItemResult, error) {
 		_, err := verb(ctx, key.Namespace, &schedule.NoteRequest{ID: key.ID, Note: task.Note, RequestID: requestID})
-		return jobs.Outcome{}, err
+		return jobs.ItemResult{}, err
 	}
 }

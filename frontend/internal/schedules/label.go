@@ -20,14 +20,14 @@ const maxShownLabel = 100
 var errLabeled = errors.New("frontend: the label is so already")
 
 // setLabel sets or removes an entry in the memo of a schedule's action.
-func (s *Service) setLabel(ctx context.Context, key schedule.Key, requestID string, label *schedule.Label) (jobs.Outcome, error) {
+func (s *Service) setLabel(ctx context.Context, key schedule.Key, requestID string, label *schedule.Label) (jobs.ItemResult, error) {
 	_, err := s.change(ctx, change{
 		key: key, requestID: requestID, edit: func(e *edit) error { return e.setLabel(label) },
 	})
 	if errors.Is(err, errLabeled) {
-		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "its label is so already"}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "its label is so already"}, nil
 	}
-	return jobs.Outcome{}, err
+	return jobs.ItemResult{}, err
 }
 
 // setLabel does not change the update time, or what is due would be dropped. It leaves the actions left under a limit alone. Its
