@@ -8,34 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-// benchSchedule is an ordinary schedule, as people create it.
-func benchSchedule() schedule.Schedule {
-	return schedule.Schedule{
-		Spec: schedule.Spec{Cron: []string{"*/15 8-18 * * mon-fri"}, TimeZone: "Europe/Berlin"},
-		Action: schedule.Action{
-			Type: "report", TaskQueue: "reports", Input: []byte(`{"to":"ops","count":3}`),
-			RunTimeout: schedule.Duration(time.Minute), RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 3},
-		},
-		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
-	}
-}
 
 // BenchmarkRequest decodes and validates a request, and encodes its reply. It does not carry out the request.
 func BenchmarkRequest(b *testing.B) {
 	const requestID = "f3f1987a-f6ab-57e8-a142-dd1fa14071da"
 	key, now := schedule.Key{Namespace: "default", ID: "report"}, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	created := schedule.Description{
-		ID: key.ID, Schedule: benchSchedule(), ConflictToken: 1, Info: schedule.Info{CreateTime: now},
+		ID: key.ID, Schedule: scheduletest.Ordinary(), ConflictToken: 1, Info: schedule.Info{CreateTime: now},
 	}
 	for _, request := range []struct {
 		verb   string
 		body   any
 		handle handler
 	}{
-		{"create", schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: requestID}, writes(
+		{"create", schedule.CreateRequest{ID: key.ID, Schedule: scheduletest.Ordinary(), RequestID: requestID}, writes(
 			func(context.Context, string, *schedule.CreateRequest) (schedule.Description, error) {
 				return created, nil
 			})},

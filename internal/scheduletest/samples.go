@@ -262,3 +262,15 @@ func SmallSchedule() schedule.Schedule {
 		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
 	}
 }
+
+// Ordinary returns a schedule as people create it.
+func Ordinary() schedule.Schedule {
+	return schedule.Schedule{
+		Spec: schedule.Spec{Cron: []string{"*/15 8-18 * * mon-fri"}, TimeZone: "Europe/Berlin"},
+		Action: schedule.Action{
+			Type: "report", TaskQueue: "reports", Input: []byte(`{"to":"ops","count":3}`),
+			RunTimeout: schedule.Duration(time.Minute), RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 3},
+		},
+		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
+	}
+}

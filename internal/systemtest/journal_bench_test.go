@@ -105,34 +105,26 @@ func (j *journals) append(ctx context.Context, subject string, last uint64, entr
 // fill gives each of a number of journals as many entries. The entries of a journal lie together or are spread over the stream.
 func (j *journals) fill(workflows, entries int, spread bool) {
 	j.Helper()
-	group, ctx := errgroup.WithContext(j.Context())
-	group.SetLimit(256)
+	rounds, each := 1, entries
 	if spread {
-		for range entries {
-			round, ctx := errgroup.WithContext(ctx)
-			round.SetLimit(256)
-			for w := range workflows {
-				round.Go(func() error {
-					_, err := j.publisher.Publish(ctx, &nats.Msg{Subject: journalOf(w), Data: make([]byte, entryBytes)})
-					return err
-				})
-			}
-			require.NoError(j, round.Wait())
-		}
-		return
+		rounds, each = entries, 1
 	}
-	for w := range workflows {
-		group.Go(func() (err error) {
-			last := uint64(0)
-			for range entries {
-				if last, err = j.append(ctx, journalOf(w), last, make([]byte, entryBytes)); err != nil {
-					break
+	for range rounds {
+		group, ctx := errgroup.WithContext(j.Context())
+		group.SetLimit(256)
+		for w := range workflows {
+			group.Go(func() (err error) {
+				for range each {
+					_, err = j.publisher.Publish(ctx, &nats.Msg{Subject: journalOf(w), Data: make([]byte, entryBytes)})
+					if err != nil {
+						break
+					}
 				}
-			}
-			return err
-		})
+				return err
+			})
+		}
+		require.NoError(j, group.Wait())
 	}
-	require.NoError(j, group.Wait())
 }
 
 // times collects durations. It is safe for concurrent use.

@@ -11,9 +11,6 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxWrites bounds the attempts to write a calendar that others write at the same time.
-const maxWrites = 128
-
 // Config is what a [Service] needs. All fields are required.
 type Config struct {
 	// Cluster holds the calendars, Store the definitions of the schedules that use them, Jobs the jobs that re-plan these.

@@ -89,7 +89,7 @@ func (s *Service) repeatCreate(
 func (s *Service) Update(
 	ctx context.Context, namespace string, req *schedule.UpdateCalendarRequest,
 ) (schedule.CalendarDescription, error) {
-	for range maxWrites {
+	for range request.MaxWrites {
 		record, err := s.get(ctx, namespace, req.Name)
 		if err != nil {
 			return schedule.CalendarDescription{}, err
@@ -129,7 +129,7 @@ func (s *Service) Delete(
 	if repeated, err := s.hasDeleted(ctx, namespace, req); err != nil || repeated {
 		return schedule.Empty{}, err
 	}
-	for range maxWrites {
+	for range request.MaxWrites {
 		record, err := s.get(ctx, namespace, req.Name)
 		if err != nil {
 			return schedule.Empty{}, err

@@ -94,11 +94,8 @@ func (s *Service) Unfreeze(
 	})
 }
 
-// maxWrites bounds the attempts to write a namespace that others write at the same time.
-const maxWrites = 128
-
 // errNothingToDo says that an edit leaves the namespace as it is.
-var errNothingToDo = errors.New("frontend: there is nothing to do")
+var errNothingToDo = errors.New("registry: there is nothing to do")
 
 // change is a request to change a namespace.
 type change struct {
@@ -115,7 +112,7 @@ func (s *Service) write(
 	ctx context.Context, name string, c change,
 ) (schedule.NamespaceDescription, error) {
 	from := s.origin(ctx, c.requestID)
-	for range maxWrites {
+	for range request.MaxWrites {
 		current, err := s.newest(ctx, name)
 		if err != nil {
 			return schedule.NamespaceDescription{}, err

@@ -14,6 +14,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// MaxWrites bounds the attempts of a request to write a record that others write at the same time. One of all concurrent writers succeeds
+// each round, so it also bounds how many concurrent changes of one record are sure to succeed.
+const MaxWrites = 128
+
 // Origin is what a request says about itself, beside what it asks for.
 type Origin struct {
 	// Now is when the request is worked on, in UTC.

@@ -4,25 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// benchSchedule is an ordinary schedule, as people create it.
-func benchSchedule() schedule.Schedule {
-	return schedule.Schedule{
-		Spec: schedule.Spec{Cron: []string{"*/15 8-18 * * mon-fri"}, TimeZone: "Europe/Berlin"},
-		Action: schedule.Action{
-			Type: "report", TaskQueue: "reports", Input: []byte(`{"to":"ops","count":3}`),
-			RunTimeout: schedule.Duration(time.Minute), RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 3},
-		},
-		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
-	}
-}
-
 // BenchmarkDecide measures what a create, a trigger and an update write, and what describe makes of the records.
 func BenchmarkDecide(b *testing.B) {
-	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.RequestID}
+	create := &schedule.CreateRequest{ID: key.ID, Schedule: scheduletest.Ordinary(), RequestID: asked.RequestID}
 	def := newDefinition(key, create, asked, "i1")
 	generator := wire.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
 	invoker := wire.InvokerState{Incarnation: "i1"}

@@ -32,7 +32,7 @@ func (s *Service) CancelBackfill(
 
 // cancelAsked cancels a backfill or trigger that exists.
 func (s *Service) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.CancelBackfillRequest) error {
-	for range maxWrites {
+	for range request.MaxWrites {
 		definition, err := s.newestDefinition(ctx, key)
 		if err != nil {
 			return err

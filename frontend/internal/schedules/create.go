@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -70,7 +71,7 @@ func (s *Service) createNow(
 // An existing schedule is a conflict.
 func (s *Service) putNew(ctx context.Context, key schedule.Key, def *wire.Definition) error {
 	conflict := error(nil)
-	for range maxWrites {
+	for range request.MaxWrites {
 		_, err := kv.Insert(ctx, s.store, kv.Definition(key), def)
 		if !errors.Is(err, kv.ErrConflict) {
 			return err

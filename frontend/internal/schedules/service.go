@@ -30,10 +30,6 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// maxWrites bounds the attempts to write a definition that others write at the same time. One of all concurrent writers succeeds
-// each round, so it also bounds how many concurrent changes of one schedule are sure to succeed.
-const maxWrites = 128
-
 // specCacheSize is how many compiled specs a service keeps. Few requests need one, and those come from people.
 const specCacheSize = 1024
 
@@ -160,7 +156,7 @@ func (s *Service) replace(
 	ctx context.Context, key schedule.Key,
 	decide func(kv.Record[wire.Definition]) (write func(context.Context) error, err error),
 ) error {
-	for range maxWrites {
+	for range request.MaxWrites {
 		record, err := s.newestDefinition(ctx, key)
 		if err != nil {
 			return err
@@ -180,7 +176,7 @@ func (s *Service) replace(
 	return errTooManyOthers
 }
 
-// errTooManyOthers answers a request whose write was refused [maxWrites] times.
+// errTooManyOthers answers a request whose write was refused [request.MaxWrites] times.
 var errTooManyOthers = schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
 
 // origin returns what a request says about itself.

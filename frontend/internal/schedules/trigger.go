@@ -96,7 +96,7 @@ func (s *Service) keepOpen(ctx context.Context, def *wire.Definition) error {
 	if err != nil || !spec.MayClose(def, s.now()) {
 		return err
 	}
-	for range maxWrites {
+	for range request.MaxWrites {
 		latest, err := s.newestDefinition(ctx, def.Key())
 		if err != nil {
 			return err
