@@ -5,28 +5,21 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
 	// batchSize is how many messages are read and stored at once.
 	batchSize = 256
-	// hintBatch is how many definitions are read at once.
-	hintBatch = 64
 	// share bounds the time for following: one part in so many. Under load the index would rather be behind than in the way.
 	share = 40
 	// maxPause bounds how long the writes of the pools are not read.
 	maxPause = 15 * time.Second
-	// settle is how long the index waits for more changes of definitions after one, unless a caller waits for it.
-	settle = 20 * time.Millisecond
 	// completeEvery is how often the database analyses its contents, for the sake of good plans. It also does so after firstLook
 	// changes, and then each time after twice as many as before, up to lastLook.
 	completeEvery       = 10 * time.Minute
@@ -49,8 +42,6 @@ type follower struct {
 	completed time.Time
 	// changes counts the changes since then; look is the number after which the next analysis is due.
 	changes, look int
-	// open means that the write of the last hint has not been found.
-	open bool
 }
 
 // bucket is how far the bucket of a shard has been read.
@@ -58,6 +49,8 @@ type bucket struct {
 	shard  int
 	name   string
 	cursor cursor
+	// definitions is the sequence of the last definition that was read ahead of everything else.
+	definitions uint64
 }
 
 func (b *bucket) stream() string { return subjects.BucketStream(b.name) }
@@ -85,7 +78,7 @@ func (f *follower) run(ctx context.Context) error {
 		return err
 	}
 	for pause := f.index.config.Interval; ctx.Err() == nil; {
-		if err := f.followDefinitions(ctx, pause); err != nil {
+		if err := f.attend(ctx, pause); err != nil {
 			return err
 		}
 		begin := time.Now() //permit:time.Now how long reading takes
@@ -98,33 +91,6 @@ func (f *follower) run(ctx context.Context) error {
 	return nil
 }
 
-// followDefinitions reads definitions when some have changed, until everything is due to be read again.
-func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-f.index.broken:
-			return errDamaged
-		case <-timer.C:
-			return nil
-		case <-f.index.hints.some:
-		}
-		if f.open {
-			_ = sleep.For(ctx, settle) // even if a caller waits: it may be for a write that was refused
-		} else {
-			f.rest(ctx, settle)
-		}
-		begin := time.Now() //permit:time.Now how long reading takes
-		if err := f.untilDone(ctx, f.followHints); err != nil {
-			return err
-		}
-		f.rest(ctx, min(limit, time.Since(begin)*(share/4)))
-	}
-}
-
 var errDamaged = errors.New("the file is damaged")
 
 // untilDone retries something until it succeeds, ctx ends, or a retry would not help.
@@ -135,11 +101,13 @@ func (f *follower) untilDone(ctx context.Context, do func(context.Context) error
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if errors.As(err, &stored) || errors.Is(err, errOutdated) {
+		if errors.As(err, &stored) || errors.Is(err, errOutdated) || errors.Is(err, errDamaged) {
 			return err
 		}
 		f.index.log.WarnContext(ctx, "search index cannot follow", "error", err)
-		_ = sleep.For(ctx, retryDelay)
+		if err := f.attend(ctx, retryDelay); err != nil {
+			return err
+		}
 	}
 }
 
@@ -149,13 +117,8 @@ type storeError struct{ error }
 func (e storeError) Unwrap() error { return e.error }
 
 // catchUp reads everything that is new.
-func (f *follower) catchUp(ctx context.Context) (err error) {
-	defer func() {
-		if err != nil {
-			f.index.hints.failed()
-		}
-	}()
-	asked, mark := f.index.config.Now(), f.index.hints.begin()
+func (f *follower) catchUp(ctx context.Context) error {
+	asked := f.index.config.Now()
 	news, err := f.news(ctx)
 	if err != nil {
 		return err
@@ -177,7 +140,6 @@ func (f *follower) catchUp(ctx context.Context) (err error) {
 	if err := f.complete(ctx); err != nil {
 		return storeError{fmt.Errorf("complete the index: %w", err)}
 	}
-	f.index.hints.doneAll(mark)
 	for i, reached := range f.reached {
 		f.index.status.update(i, func(s *shardStatus) { s.upTo = reached })
 	}
@@ -216,76 +178,44 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 	return news, group.Wait()
 }
 
-// read reads one bucket to its end, or notes that there is nothing new. Each batch is stored together with the new cursor. If
-// there is much to read, half of the time is left to others.
+// read reads one bucket to its end, or notes that there is nothing new. If there is much to read, half of the time is left to others.
 func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
-	for rest := true; rest; {
+	for {
 		batch := time.Now() //permit:time.Now how long reading takes
-		var found []bus.Message
-		var err error
-		if rest = news; rest {
-			found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		rest, err := f.readBatch(ctx, b, begin, news)
+		if err != nil || !rest {
+			return err
 		}
+		if err := f.attend(ctx, time.Since(batch)); err != nil {
+			return err
+		}
+	}
+}
+
+// readBatch reads the next messages of a bucket, and stores them together with the new cursor. Rest says that there may be more.
+func (f *follower) readBatch(ctx context.Context, b *bucket, begin time.Time, news bool) (rest bool, err error) {
+	var found []bus.Message
+	if news {
+		found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
 		if err != nil {
-			return err
-		}
-		next := b.cursor.after(found)
-		if !rest || b.cursor.sequence == 0 {
-			next.current = begin
-		}
-		if len(found) == 0 && next.current.Sub(b.cursor.stored) < maxGap/10 {
-			b.cursor.current = next.current // the database need not know each time that there is nothing new
-			break
-		}
-		next.stored = next.current
-		if err := f.store(ctx, b, found, &next); err != nil {
-			return err
-		}
-		b.cursor = next
-		f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
-		if rest {
-			_ = sleep.For(ctx, time.Since(batch))
+			return false, err
 		}
 	}
-	return nil
-}
-
-// followHints reads the definitions that are known to have changed, and leaves the rest for later.
-func (f *follower) followHints(ctx context.Context) error {
-	hints, mark := f.index.hints.take()
-	again := map[int]map[string]hint{}
-	for shard, changed := range hints {
-		var all []bus.Message
-		b := &f.buckets[shard]
-		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
-			found, _, err := f.index.readers.Of(b.shard).Last(ctx, b.stream(), some...)
-			if err == nil {
-				err = f.store(ctx, b, found, nil)
-			}
-			if err != nil {
-				f.index.hints.failed()
-				return err
-			}
-			all = append(all, found...)
-		}
-		if open := unresolved(changed, all, f.index.config.Now()); len(open) > 0 {
-			again[shard] = open
-		}
+	next := b.cursor.after(found)
+	if !rest || b.cursor.sequence == 0 {
+		next.current = begin
 	}
-	f.index.hints.done(mark, again)
-	f.open = len(again) > 0
-	return nil
-}
-
-// rest waits for a time, or until a caller waits for what has changed.
-func (f *follower) rest(ctx context.Context, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-f.index.hints.wanted:
+	if len(found) == 0 && next.current.Sub(b.cursor.stored) < maxGap/10 {
+		b.cursor.current = next.current // the database need not know each time that there is nothing new
+		return false, nil
 	}
+	next.stored = next.current
+	if err := f.store(ctx, b, found, &next); err != nil {
+		return false, err
+	}
+	b.cursor = next
+	f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
+	return rest, nil
 }
 
 // store writes messages of a bucket, and how far it has been read, into the database in one transaction.

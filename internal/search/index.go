@@ -8,11 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"modernc.org/sqlite"
 
@@ -61,9 +59,7 @@ type Index struct {
 	mu sync.RWMutex // read-locked while a query is answered
 	db *database    // nil while there is none
 
-	hints *hints
-	// listening has the subscriptions that deliver hints; nil until they exist.
-	listening atomic.Pointer[[]*nats.Subscription]
+	rounds *rounds
 	// broken is full when a query has found the file damaged.
 	broken chan struct{}
 }
@@ -92,7 +88,7 @@ func New(config Config) (*Index, error) {
 	}
 	return &Index{
 		config: config, log: config.Logger.With("component", "search"), readers: bus.NewReaders(config.JS, config.Lanes),
-		status: newStatus(config.Shards), hints: newHints(), broken: make(chan struct{}, 1),
+		status: newStatus(config.Shards), rounds: newRounds(), broken: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -112,12 +108,6 @@ func (x *Index) Run(ctx context.Context) error {
 	}
 	unlock := x.lock(ctx, dir)
 	defer unlock()
-	stop, err := x.listen()
-	if err != nil {
-		// Without hints, changes show together with those of the pools, a little later.
-		x.log.WarnContext(ctx, "cannot listen for changes", "error", err)
-	}
-	defer stop()
 	defer x.observe()()
 	for ctx.Err() == nil {
 		err := x.serve(ctx, dir, kept)
@@ -200,6 +190,7 @@ func (x *Index) use(db *database) {
 	x.db = db
 	if db == nil {
 		x.status.reset()
+		x.rounds.cancel()
 	}
 }
 

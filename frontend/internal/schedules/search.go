@@ -15,8 +15,8 @@ import (
 var errNoIndex = schedule.Errorf(schedule.CodeFailedPrecondition,
 	"this frontend keeps no search index: leave the query out, or start every frontend without --no-search")
 
-// indexWait is the longest time a query waits for the index to catch up with earlier changes. Mostly it has.
-const indexWait = time.Second
+// indexWait is the longest time a query waits for the index to read the latest changes. Mostly that takes a millisecond.
+const indexWait = 2 * time.Second
 
 // parseQuery parses a query. The error says what is wrong with the text, and where.
 func parseQuery(text string) (*query.Query, error) {

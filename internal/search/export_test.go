@@ -1,4 +1,0 @@
-package search
-
-// Settle is for tests of other packages.
-const Settle = settle
