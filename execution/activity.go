@@ -1,0 +1,179 @@
+package execution
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// The event with which an activity started is written when the activity ends, right before the event that says how: an attempt that is followed by
+// another leaves no event.
+
+// endActivity ends a pending activity with an event, which gets the ID of the event with which the activity started. A workflow task is
+// scheduled, so that the workflow sees it.
+func (tx *transition) endActivity(activity Activity, result any) {
+	started := int64(0)
+	if !activity.Started.IsZero() {
+		tx.arrive(&historypb.ActivityTaskStartedEventAttributes{
+			ScheduledEventId: activity.Event, Identity: activity.Identity, RequestId: activity.RequestID, Attempt: activity.Attempt,
+			LastFailure: activity.lastFailure(),
+		}, activity.Started)
+		started = tx.run.NextEvent - 1
+	}
+	if tx.run.Task.Started == 0 {
+		event := newEvent(result, tx.now)
+		setStarted(event, map[int64]int64{activity.Event: started})
+		tx.run.effect(event)
+		tx.number(event)
+		tx.scheduleTask()
+		return
+	}
+	tx.arrive(result, tx.now)
+}
+
+// retry decides about the next attempt of an activity after a failure. It returns whether there is one, and else why not.
+func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool, enumspb.RetryState) {
+	if activity.CancelEvent != 0 {
+		return false, enumspb.RETRY_STATE_CANCEL_REQUESTED
+	}
+	policy := activity.Attributes.GetRetryPolicy()
+	if !retryable(failure, policy.GetNonRetryableErrorTypes()) {
+		return false, enumspb.RETRY_STATE_NON_RETRYABLE_FAILURE
+	}
+	if limit := policy.GetMaximumAttempts(); limit > 0 && activity.Attempt >= limit {
+		return false, enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
+	}
+	pause := pauseAfter(policy, activity.Attempt)
+	if asked := failure.GetApplicationFailureInfo().GetNextRetryDelay(); asked != nil {
+		pause = max(asked.AsDuration(), 0)
+	}
+	due := tx.now.Add(pause)
+	if expires := activity.expires(); !expires.IsZero() && due.After(expires) {
+		return false, enumspb.RETRY_STATE_TIMEOUT
+	}
+	encoded, err := proto.Marshal(failure)
+	if err != nil {
+		return false, enumspb.RETRY_STATE_INTERNAL_SERVER_ERROR
+	}
+	details := activity.Details
+	if beat, ok := tx.run.Heartbeats[activity.Event]; ok && beat.Attempt == activity.Attempt && beat.Details != nil {
+		details = beat.Details
+	}
+	delete(tx.run.Heartbeats, activity.Event)
+	tx.setActivity(ActivityRecord{
+		Event: activity.Event, Attempt: activity.Attempt + 1, Due: due, Waiting: pause > 0,
+		LastFailure: encoded, Details: details, LastIdentity: activity.Identity, LastEnd: tx.now,
+	})
+	return true, enumspb.RETRY_STATE_IN_PROGRESS
+}
+
+// retryable reports whether a failure allows another attempt.
+func retryable(failure *failurepb.Failure, never []string) bool {
+	switch info := failure.GetFailureInfo().(type) {
+	case *failurepb.Failure_ApplicationFailureInfo:
+		return !info.ApplicationFailureInfo.GetNonRetryable() && !slices.Contains(never, info.ApplicationFailureInfo.GetType())
+	case *failurepb.Failure_ServerFailureInfo:
+		return !info.ServerFailureInfo.GetNonRetryable()
+	case *failurepb.Failure_TimeoutFailureInfo:
+		kind := info.TimeoutFailureInfo.GetTimeoutType()
+		return (kind == enumspb.TIMEOUT_TYPE_START_TO_CLOSE || kind == enumspb.TIMEOUT_TYPE_HEARTBEAT) &&
+			!slices.Contains(never, "TemporalTimeout:"+kind.String())
+	case *failurepb.Failure_CanceledFailureInfo, *failurepb.Failure_TerminatedFailureInfo:
+		return false
+	}
+	return true
+}
+
+// pauseAfter is the pause after an attempt, from 1.
+func pauseAfter(policy *commonpb.RetryPolicy, attempt int32) time.Duration {
+	pause := float64(policy.GetInitialInterval().AsDuration()) * math.Pow(policy.GetBackoffCoefficient(), float64(attempt-1))
+	longest := policy.GetMaximumInterval().AsDuration()
+	if longest > 0 && pause > float64(longest) {
+		return longest
+	}
+	if pause > math.MaxInt64/2 {
+		return math.MaxInt64 / 2
+	}
+	return time.Duration(pause)
+}
+
+// expires is when the activity as a whole times out; zero if it does not.
+func (a *Activity) expires() time.Time {
+	return after(a.Scheduled, a.Attributes.GetScheduleToCloseTimeout().AsDuration())
+}
+
+// after returns a time with a timeout; zero if the timeout is, which means that there is none.
+func after(from time.Time, timeout time.Duration) time.Time {
+	if timeout <= 0 {
+		return time.Time{}
+	}
+	return from.Add(timeout)
+}
+
+// nextTimeout returns what times out next of an activity, and when; zero if nothing does.
+func (r *Run) nextTimeout(a *Activity) (time.Time, enumspb.TimeoutType) {
+	at, kind := a.expires(), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
+	earlier := func(t time.Time, of enumspb.TimeoutType) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at, kind = t, of
+		}
+	}
+	if a.Started.IsZero() {
+		if a.Attempt == 1 {
+			earlier(after(a.Scheduled, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
+		} else if !a.Waiting {
+			earlier(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
+		}
+		return at, kind
+	}
+	earlier(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
+	last := a.Started
+	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt && beat.Time.After(last) {
+		last = beat.Time
+	}
+	earlier(after(last, a.Attributes.GetHeartbeatTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_HEARTBEAT)
+	return at, kind
+}
+
+// timeOutActivity ends an attempt that has timed out. There is another one if the retry policy says so.
+func (tx *transition) timeOutActivity(activity Activity, kind enumspb.TimeoutType) {
+	failure := &failurepb.Failure{
+		Message: "activity " + kind.String() + " timeout", Source: "Server",
+		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+			TimeoutType: kind, LastHeartbeatDetails: tx.run.details(&activity),
+		}},
+	}
+	again, state := tx.retry(activity, failure)
+	if again {
+		return
+	}
+	if kind == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE || kind == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		state = enumspb.RETRY_STATE_TIMEOUT
+		failure.Cause = activity.lastFailure()
+	}
+	tx.endActivity(activity, &historypb.ActivityTaskTimedOutEventAttributes{
+		ScheduledEventId: activity.Event, Failure: failure, RetryState: state,
+	})
+}
+
+// details are what the last heartbeat of an activity said; nil if there was none.
+func (r *Run) details(a *Activity) *commonpb.Payloads {
+	encoded := a.Details
+	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt && beat.Details != nil {
+		encoded = beat.Details
+	}
+	if encoded == nil {
+		return nil
+	}
+	var details commonpb.Payloads
+	if unmarshal(encoded, &details) != nil {
+		return nil
+	}
+	return &details
+}

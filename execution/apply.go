@@ -1,0 +1,184 @@
+package execution
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Apply adds the next entry of the journal, which has a sequence of its stream. It follows no rule: it takes what the entry says. The error
+// means that the entry does not follow on the state; the state must not be used after it.
+func (s *State) Apply(entry *Entry, sequence uint64) error {
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		switch {
+		case part.First == 0:
+			s.Run = newRun(part.RunID)
+			s.Run.First, s.Run.StartRequest = sequence, part.StartRequest
+		case s.Run == nil || s.Run.ID != part.RunID:
+			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest",
+				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID)
+		}
+		if err := s.Run.apply(part); err != nil {
+			return fmt.Errorf("execution: entry %d of %s/%s: %w", sequence, s.Key.Namespace, s.Key.WorkflowID, err)
+		}
+	}
+	s.Sequence = sequence
+	return nil
+}
+
+// Stored completes the state after a decision, once its entry is stored and has its sequence.
+func (s *State) Stored(sequence uint64) {
+	s.Sequence = sequence
+	if s.Run != nil && s.Run.First == 0 {
+		s.Run.First = sequence
+	}
+}
+
+func newRun(id string) *Run {
+	return &Run{
+		ID: id, NextEvent: 1, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Task: WorkflowTask{Attempt: 1},
+		Activities: map[int64]Activity{}, Timers: map[string]Timer{}, Heartbeats: map[int64]Heartbeat{},
+	}
+}
+
+func (r *Run) apply(part *Part) error {
+	for _, event := range part.Events {
+		if event.GetEventId() != r.NextEvent {
+			return fmt.Errorf("event %d follows on %d", event.GetEventId(), r.NextEvent-1)
+		}
+		if !slices.Contains(part.Arrived, event.GetEventId()) {
+			r.effect(event)
+		}
+		r.number(event)
+	}
+	for _, at := range part.TakenBack {
+		if int(at) >= len(r.Buffered) || at < 0 {
+			return fmt.Errorf("buffered event %d is to be taken back, of %d", at, len(r.Buffered))
+		}
+		r.Buffered = slices.Delete(slices.Clone(r.Buffered), int(at), int(at)+1)
+	}
+	if part.Flushed {
+		r.Buffered = nil
+	}
+	for _, event := range part.Buffer {
+		r.effect(event)
+	}
+	r.Buffered = append(r.Buffered, part.Buffer...)
+	if part.Task != nil {
+		r.Task = *part.Task
+	}
+	if part.Sticky != nil {
+		r.Sticky = *part.Sticky
+	}
+	if part.LastStarted != nil {
+		r.LastStarted = *part.LastStarted
+	}
+	if part.FirstTask != nil {
+		r.FirstTask = *part.FirstTask
+	}
+	for _, record := range part.Activities {
+		if activity, ok := r.Activities[record.Event]; ok {
+			activity.ActivityRecord = record
+			r.Activities[record.Event] = activity
+		}
+	}
+	for _, request := range part.Requests {
+		r.accept(request)
+	}
+	return nil
+}
+
+// number counts an event that has got its ID.
+func (r *Run) number(event *historypb.HistoryEvent) {
+	r.NextEvent = event.GetEventId() + 1
+	r.Bytes += int64(proto.Size(event))
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		r.Activities[event.GetEventId()] = Activity{
+			Scheduled:      event.GetEventTime().AsTime(),
+			Attributes:     event.GetActivityTaskScheduledEventAttributes(),
+			ActivityRecord: ActivityRecord{Event: event.GetEventId(), Attempt: 1},
+		}
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		attributes := event.GetTimerStartedEventAttributes()
+		r.Timers[attributes.GetTimerId()] = Timer{
+			Event: event.GetEventId(), Fires: event.GetEventTime().AsTime().Add(attributes.GetStartToFireTimeout().AsDuration()),
+		}
+	}
+}
+
+// effect changes what an event changes as soon as it happens, even if it has no ID yet.
+func (r *Run) effect(event *historypb.HistoryEvent) {
+	switch a := event.Attributes.(type) {
+	case *historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes:
+		r.Start, r.Attributes = event.GetEventTime().AsTime(), a.WorkflowExecutionStartedEventAttributes
+		r.Memo = maps.Clone(r.Attributes.GetMemo().GetFields())
+		r.SearchAttributes = maps.Clone(r.Attributes.GetSearchAttributes().GetIndexedFields())
+		r.UserMetadata = event.GetUserMetadata()
+	case *historypb.HistoryEvent_TimerFiredEventAttributes:
+		delete(r.Timers, a.TimerFiredEventAttributes.GetTimerId())
+	case *historypb.HistoryEvent_TimerCanceledEventAttributes:
+		delete(r.Timers, a.TimerCanceledEventAttributes.GetTimerId())
+	case *historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes:
+		r.CancelRequested = true
+	case *historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes:
+		r.SearchAttributes = merged(r.SearchAttributes, a.UpsertWorkflowSearchAttributesEventAttributes.GetSearchAttributes().GetIndexedFields())
+	case *historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes:
+		r.Memo = merged(r.Memo, a.WorkflowPropertiesModifiedEventAttributes.GetUpsertedMemo().GetFields())
+	default:
+		if isResult(event) {
+			delete(r.Activities, resultOf(event))
+			delete(r.Heartbeats, resultOf(event))
+		}
+		if status, ok := ends[event.GetEventType()]; ok {
+			r.Status, r.Close = status, event.GetEventTime().AsTime()
+		}
+	}
+}
+
+// ends are the events that end a run.
+var ends = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:  enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:     enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:   enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:  enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+}
+
+// accept remembers the ID of a request. The map may be shared with the state before, so it is copied.
+func (r *Run) accept(request string) {
+	requests := maps.Clone(r.Requests)
+	if requests == nil {
+		requests = map[string]struct{}{}
+	}
+	requests[request] = struct{}{}
+	r.Requests = requests
+}
+
+// merged returns fields with changes. A change to nothing removes a field.
+func merged(fields, changes map[string]*commonpb.Payload) map[string]*commonpb.Payload {
+	all := maps.Clone(fields)
+	if all == nil {
+		all = map[string]*commonpb.Payload{}
+	}
+	for name, value := range changes {
+		if isNull(value) {
+			delete(all, name)
+		} else {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// isNull reports whether a payload is nothing: it has no data, or JSON's null or an empty list.
+func isNull(value *commonpb.Payload) bool {
+	text := string(value.GetData())
+	return text == "" || text == "null" || text == "[]"
+}

@@ -1,0 +1,159 @@
+package execution
+
+import (
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
+	asked := c.GetScheduleActivityTaskCommandAttributes()
+	bad := func(message string) *failedCommand {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES, message}
+	}
+	switch {
+	case asked.GetActivityId() == "":
+		return bad("activity ID is not set")
+	case asked.GetActivityType().GetName() == "":
+		return bad("activity type is not set")
+	}
+	for _, activity := range tx.run.Activities {
+		if activity.Attributes.GetActivityId() == asked.GetActivityId() {
+			return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID, "activity " + asked.GetActivityId()}
+		}
+	}
+	attributes := &historypb.ActivityTaskScheduledEventAttributes{
+		ActivityId: asked.GetActivityId(), ActivityType: asked.GetActivityType(), Header: asked.GetHeader(), Input: asked.GetInput(),
+		TaskQueue:                    &taskqueuepb.TaskQueue{Name: asked.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		WorkflowTaskCompletedEventId: c.completed, Priority: asked.GetPriority(),
+	}
+	if attributes.TaskQueue.GetName() == "" {
+		attributes.TaskQueue.Name = tx.run.Attributes.GetTaskQueue().GetName()
+	}
+	timeouts, message := activityTimeouts(asked, tx.run.Attributes.GetWorkflowRunTimeout().AsDuration())
+	if message == "" {
+		attributes.RetryPolicy, message = retryPolicy(asked.GetRetryPolicy())
+	}
+	if message != "" {
+		return bad(message)
+	}
+	timeouts.set(attributes)
+	event := tx.writeFor(c, attributes)
+	tx.setActivity(ActivityRecord{Event: event.GetEventId(), Attempt: 1, Due: tx.now})
+	return nil
+}
+
+// timeouts are those of an activity.
+type timeouts struct{ scheduleToClose, scheduleToStart, startToClose, heartbeat time.Duration }
+
+func (t timeouts) set(attributes *historypb.ActivityTaskScheduledEventAttributes) {
+	attributes.ScheduleToCloseTimeout = durationpb.New(t.scheduleToClose)
+	attributes.ScheduleToStartTimeout = durationpb.New(t.scheduleToStart)
+	attributes.StartToCloseTimeout = durationpb.New(t.startToClose)
+	attributes.HeartbeatTimeout = durationpb.New(t.heartbeat)
+}
+
+// activityTimeouts fills in the timeouts that a command leaves open: a longer one bounds the shorter ones, and that of the run bounds all. The
+// message says what is wrong; it is empty if nothing is.
+func activityTimeouts(asked interface {
+	GetScheduleToCloseTimeout() *durationpb.Duration
+	GetScheduleToStartTimeout() *durationpb.Duration
+	GetStartToCloseTimeout() *durationpb.Duration
+	GetHeartbeatTimeout() *durationpb.Duration
+}, run time.Duration,
+) (t timeouts, message string) {
+	t = timeouts{
+		asked.GetScheduleToCloseTimeout().AsDuration(), asked.GetScheduleToStartTimeout().AsDuration(),
+		asked.GetStartToCloseTimeout().AsDuration(), asked.GetHeartbeatTimeout().AsDuration(),
+	}
+	if min(t.scheduleToClose, t.scheduleToStart, t.startToClose, t.heartbeat) < 0 {
+		return t, "a timeout is negative"
+	}
+	if t.scheduleToClose == 0 && t.startToClose == 0 {
+		return t, "neither a StartToClose nor a ScheduleToClose timeout is set"
+	}
+	t.scheduleToClose = shorter(t.scheduleToClose, run)
+	t.scheduleToStart = shorter(t.scheduleToStart, t.scheduleToClose)
+	t.startToClose = shorter(t.startToClose, t.scheduleToClose)
+	if t.heartbeat > 0 {
+		t.heartbeat = shorter(t.heartbeat, t.startToClose)
+	}
+	return t, ""
+}
+
+// shorter returns the shorter of two timeouts, where zero is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// retryPolicy fills in what a retry policy leaves open. The message says what is wrong; it is empty if nothing is.
+func retryPolicy(asked *commonpb.RetryPolicy) (_ *commonpb.RetryPolicy, message string) {
+	policy := &commonpb.RetryPolicy{}
+	if asked != nil {
+		policy = proto.CloneOf(asked)
+	}
+	if policy.GetInitialInterval().AsDuration() == 0 {
+		policy.InitialInterval = durationpb.New(time.Second)
+	}
+	if policy.GetBackoffCoefficient() == 0 {
+		policy.BackoffCoefficient = 2
+	}
+	if policy.GetMaximumInterval().AsDuration() == 0 {
+		policy.MaximumInterval = durationpb.New(100 * policy.GetInitialInterval().AsDuration())
+	}
+	switch {
+	case policy.GetInitialInterval().AsDuration() < 0:
+		return nil, "InitialInterval is negative"
+	case policy.GetBackoffCoefficient() < 1:
+		return nil, "BackoffCoefficient is less than 1"
+	case policy.GetMaximumInterval().AsDuration() < policy.GetInitialInterval().AsDuration():
+		return nil, "MaximumInterval is less than InitialInterval"
+	case policy.GetMaximumAttempts() < 0:
+		return nil, "MaximumAttempts is negative"
+	}
+	return policy, ""
+}
+
+// requestCancelActivity asks a worker to end an activity. An activity that no worker has is canceled at once.
+func (tx *transition) requestCancelActivity(c commandContext) *failedCommand {
+	scheduled := c.GetRequestCancelActivityTaskCommandAttributes().GetScheduledEventId()
+	activity, ok := tx.run.Activities[scheduled]
+	if !ok && !tx.hasResult(scheduled) || activity.CancelEvent != 0 {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES, fmt.Sprintf("no activity of event %d is to be canceled", scheduled)}
+	}
+	event := tx.writeFor(c, &historypb.ActivityTaskCancelRequestedEventAttributes{
+		ScheduledEventId: scheduled, WorkflowTaskCompletedEventId: c.completed,
+	})
+	if !ok {
+		return nil // its result is on the way
+	}
+	record := activity.ActivityRecord
+	record.CancelEvent = event.GetEventId()
+	tx.setActivity(record)
+	if activity.Started.IsZero() {
+		tx.write(&historypb.ActivityTaskCanceledEventAttributes{
+			ScheduledEventId: scheduled, LatestCancelRequestedEventId: record.CancelEvent, Identity: c.identity,
+		})
+		tx.wantsTask = true
+	}
+	return nil
+}
+
+// hasResult reports whether the result of an activity is among the buffered events.
+func (tx *transition) hasResult(scheduled int64) bool {
+	for _, event := range tx.run.Buffered {
+		if isResult(event) && resultOf(event) == scheduled {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package execution
+
+import (
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// Describe returns what is to be said about the newest run. The state must have a run.
+func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
+	r := state.Run
+	response := &workflowservice.DescribeWorkflowExecutionResponse{
+		ExecutionConfig: &workflowpb.WorkflowExecutionConfig{
+			TaskQueue:                  r.taskQueue(""),
+			WorkflowExecutionTimeout:   r.Attributes.GetWorkflowExecutionTimeout(),
+			WorkflowRunTimeout:         r.Attributes.GetWorkflowRunTimeout(),
+			DefaultWorkflowTaskTimeout: r.Attributes.GetWorkflowTaskTimeout(),
+			UserMetadata:               r.UserMetadata,
+		},
+		WorkflowExecutionInfo: state.info(),
+		WorkflowExtendedInfo: &workflowpb.WorkflowExecutionExtendedInfo{
+			ExecutionExpirationTime: r.Attributes.GetWorkflowExecutionExpirationTime(),
+			RunExpirationTime:       timestamp(r.expires()),
+			CancelRequested:         r.CancelRequested,
+			OriginalStartTime:       timestamppb.New(r.Start),
+		},
+	}
+	if !r.Open() {
+		return response
+	}
+	for _, activity := range r.Activities {
+		response.PendingActivities = append(response.PendingActivities, r.pending(&activity))
+	}
+	slices.SortFunc(response.PendingActivities, func(a, b *workflowpb.PendingActivityInfo) int {
+		return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
+	})
+	if task := &r.Task; task.Scheduled != 0 {
+		response.PendingWorkflowTask = &workflowpb.PendingWorkflowTaskInfo{
+			State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED, ScheduledTime: timestamppb.New(task.ScheduledTime),
+			OriginalScheduledTime: timestamppb.New(task.OriginalTime), StartedTime: timestamp(task.StartedTime), Attempt: task.Attempt,
+		}
+		if task.Started != 0 {
+			response.PendingWorkflowTask.State = enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED
+		}
+	}
+	return response
+}
+
+func (s *State) info() *workflowpb.WorkflowExecutionInfo {
+	r := s.Run
+	info := &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: r.ID}, Type: r.Attributes.GetWorkflowType(),
+		StartTime: timestamppb.New(r.Start), CloseTime: timestamp(r.Close), Status: r.Status, HistoryLength: r.NextEvent - 1,
+		ExecutionTime: timestamppb.New(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration())),
+		Memo:          &commonpb.Memo{Fields: r.Memo}, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: r.SearchAttributes},
+		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes,
+		RootExecution: r.Attributes.GetRootWorkflowExecution(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
+		Priority: r.Attributes.GetPriority(),
+	}
+	if !r.Close.IsZero() {
+		info.ExecutionDuration = durationpb.New(r.Close.Sub(info.GetExecutionTime().AsTime()))
+	}
+	return info
+}
+
+func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
+	policy := a.Attributes.GetRetryPolicy()
+	info := &workflowpb.PendingActivityInfo{
+		ActivityId: a.Attributes.GetActivityId(), ActivityType: a.Attributes.GetActivityType(),
+		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, HeartbeatDetails: r.details(a), LastStartedTime: timestamp(a.Started),
+		Attempt: a.Attempt, MaximumAttempts: policy.GetMaximumAttempts(), ScheduledTime: timestamppb.New(a.Scheduled),
+		ExpirationTime: timestamp(a.expires()), LastFailure: a.lastFailure(), LastWorkerIdentity: a.LastIdentity,
+		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: a.Attributes.GetPriority(),
+	}
+	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt {
+		info.LastHeartbeatTime = timestamppb.New(beat.Time)
+	}
+	if a.Waiting {
+		info.NextAttemptScheduleTime = timestamppb.New(a.Due)
+		info.CurrentRetryInterval = durationpb.New(a.Due.Sub(a.LastEnd))
+	}
+	if !a.Started.IsZero() {
+		info.State, info.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, a.Identity
+		if a.CancelEvent != 0 {
+			info.State = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+		}
+	}
+	return info
+}
+
+// timestamp returns a time as Temporal's messages have it; nil if it is zero.
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+// Suffix returns the events of a workflow task in progress that are not in the journal, and perhaps never will be. A reader of the history sees
+// them at its end.
+func (s *State) Suffix() []*historypb.HistoryEvent {
+	if !s.Run.Open() {
+		return nil
+	}
+	return s.Run.virtualEvents()
+}

@@ -1,0 +1,129 @@
+package execution
+
+import (
+	"fmt"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/codec"
+)
+
+// Entry is one message of a journal: all that one transition decided.
+type Entry struct {
+	// Time is when it was decided, by the clock of who decided.
+	Time time.Time `json:"time"`
+	// Cause is the kind of input that led to it, such as "signal".
+	Cause string `json:"cause"`
+	// Trace is the W3C traceparent of the input.
+	Trace string `json:"trace,omitempty"`
+	// Parts are what it adds to runs: one part, or two if one run ends and the next begins.
+	Parts []Part `json:"parts"`
+}
+
+// Part is what an entry adds to one run: events that users see, and the values after the transition of what only the service needs. Nil means
+// that a value stays as it is.
+type Part struct {
+	RunID string `json:"runId"`
+	// First is the stream sequence of the entry with which the run begins; zero in that entry.
+	First uint64 `json:"first,omitempty"`
+	// Events are numbered without a gap. Encoded is the same, as Temporal's HistoryEvents.
+	Events  []*historypb.HistoryEvent `json:"-"`
+	Encoded [][]byte                  `json:"events,omitempty"`
+	// Task and Sticky replace those of the run.
+	Task   *WorkflowTask `json:"task,omitempty"`
+	Sticky *Sticky       `json:"sticky,omitempty"`
+	// Activities replace those with the same event.
+	Activities []ActivityRecord `json:"activities,omitempty"`
+	// TakenBack are the places, from 0, of events that the run had buffered and that are removed first, one after the other.
+	TakenBack []int32 `json:"takenBack,omitempty"`
+	// Flushed says that the events which the run had buffered are among Events. Buffer are the events to buffer, after that.
+	Flushed bool `json:"flushed,omitempty"`
+	// Arrived are the IDs of those Events that an earlier entry buffered. What they change has changed then.
+	Arrived       []int64                   `json:"arrived,omitempty"`
+	Buffer        []*historypb.HistoryEvent `json:"-"`
+	EncodedBuffer [][]byte                  `json:"buffer,omitempty"`
+	// LastStarted replaces that of the run.
+	LastStarted *int64 `json:"lastStarted,omitempty"`
+	// StartRequest is the ID of the request that began the run, in the first entry of the run.
+	StartRequest string `json:"startRequest,omitempty"`
+	// Requests are IDs of requests that have been accepted.
+	Requests []string `json:"requests,omitempty"`
+	// FirstTask replaces that of the run.
+	FirstTask *time.Time `json:"firstTask,omitempty"`
+
+	// buffered says that there are events to buffer, while the part is being made.
+	buffered bool
+}
+
+// Marshal encodes an entry for its journal. Safe for concurrent use.
+func (e *Entry) Marshal() ([]byte, error) {
+	stored := *e
+	stored.Parts = make([]Part, len(e.Parts))
+	for i, part := range e.Parts {
+		var err error
+		if part.Encoded, err = encodeEvents(part.Events); err != nil {
+			return nil, err
+		}
+		if part.EncodedBuffer, err = encodeEvents(part.Buffer); err != nil {
+			return nil, err
+		}
+		stored.Parts[i] = part
+	}
+	return codec.Marshal(&stored)
+}
+
+// ParseEntry decodes what [Entry.Marshal] wrote. The error wraps codec.ErrFormat if the data is anything else.
+func ParseEntry(data []byte) (*Entry, error) {
+	var entry Entry
+	if err := codec.Unmarshal(data, &entry); err != nil {
+		return nil, err
+	}
+	if n := len(entry.Parts); n < 1 || n > 2 {
+		return nil, fmt.Errorf("execution: an entry has %d parts: %w", n, codec.ErrFormat)
+	}
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		var err error
+		if part.Events, err = decodeEvents(part.Encoded); err != nil {
+			return nil, err
+		}
+		if part.Buffer, err = decodeEvents(part.EncodedBuffer); err != nil {
+			return nil, err
+		}
+		part.Encoded, part.EncodedBuffer = nil, nil
+	}
+	return &entry, nil
+}
+
+func encodeEvents(events []*historypb.HistoryEvent) ([][]byte, error) {
+	var encoded [][]byte
+	for _, event := range events {
+		data, err := proto.Marshal(event)
+		if err != nil {
+			return nil, fmt.Errorf("execution: event %d: %w", event.GetEventId(), err)
+		}
+		encoded = append(encoded, data)
+	}
+	return encoded, nil
+}
+
+func decodeEvents(encoded [][]byte) ([]*historypb.HistoryEvent, error) {
+	var events []*historypb.HistoryEvent
+	for _, data := range encoded {
+		event := &historypb.HistoryEvent{}
+		if err := unmarshal(data, event); err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+func unmarshal(data []byte, into proto.Message) error {
+	if err := proto.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("execution: %T: %w: %w", into, err, codec.ErrFormat)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package execution
+
+import (
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+var errCompleted = serviceerror.NewNotFound("workflow execution already completed")
+
+// checkOpen reports an error unless the newest run is in progress and has the run ID, if one is given.
+func (tx *transition) checkOpen(runID string) error {
+	switch {
+	case tx.run == nil || runID != "" && runID != tx.run.ID:
+		return notFound(tx.before.Key.WorkflowID)
+	case !tx.run.Open():
+		return errCompleted
+	}
+	return nil
+}
+
+func notFound(workflowID string) error {
+	return serviceerror.NewNotFound("workflow not found for ID: " + workflowID)
+}
+
+// alreadyStarted is the error for a start that the newest run forbids. The format names workflow ID and run ID.
+func (tx *transition) alreadyStarted(format string) error {
+	return serviceerror.NewWorkflowExecutionAlreadyStarted(fmt.Sprintf(format, tx.before.Key.WorkflowID, tx.run.ID), tx.run.StartRequest, tx.run.ID)
+}
+
+// Signal signals the run in progress. The reply is a *workflowservice.SignalWorkflowExecutionResponse.
+type Signal struct {
+	Request *workflowservice.SignalWorkflowExecutionRequest
+}
+
+func (Signal) cause() string { return "signal" }
+
+func (in Signal) decide(tx *transition) (proto.Message, error) {
+	request := in.Request
+	if err := tx.checkOpen(request.GetWorkflowExecution().GetRunId()); err != nil {
+		return nil, err
+	}
+	if request.GetSignalName() == "" {
+		return nil, serviceerror.NewInvalidArgument("SignalName is not set on request.")
+	}
+	tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
+		SignalName: request.GetSignalName(), Input: request.GetInput(), Identity: request.GetIdentity(), Header: request.GetHeader(),
+	}, request.GetRequestId(), true)
+	return &workflowservice.SignalWorkflowExecutionResponse{}, nil
+}
+
+// signal adds a signal, unless it is a repeat. The workflow gets a task if wake says so.
+func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEventAttributes, requestID string, wake bool) {
+	if _, repeated := tx.run.Requests[requestID]; repeated && requestID != "" {
+		return
+	}
+	attributes.RequestId = requestID
+	tx.accept(requestID)
+	tx.arrive(attributes, tx.now)
+	if wake {
+		tx.scheduleTask()
+	}
+}
+
+// RequestCancel asks the workflow to end. To ask again changes nothing. The reply is a *workflowservice.RequestCancelWorkflowExecutionResponse.
+type RequestCancel struct {
+	Request *workflowservice.RequestCancelWorkflowExecutionRequest
+}
+
+func (RequestCancel) cause() string { return "request-cancel" }
+
+func (in RequestCancel) decide(tx *transition) (proto.Message, error) {
+	request := in.Request
+	if err := tx.checkChain(request.GetWorkflowExecution(), request.GetFirstExecutionRunId()); err != nil {
+		return nil, err
+	}
+	if tx.run.CancelRequested {
+		return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
+	}
+	tx.arrive(&historypb.WorkflowExecutionCancelRequestedEventAttributes{
+		Cause: request.GetReason(), Identity: request.GetIdentity(),
+	}, tx.now)
+	tx.scheduleTask()
+	return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
+}
+
+// checkChain is checkOpen for a request that may also name the first run of the chain that it means.
+func (tx *transition) checkChain(execution *commonpb.WorkflowExecution, first string) error {
+	if err := tx.checkOpen(execution.GetRunId()); err != nil {
+		return err
+	}
+	if first != "" && first != tx.run.Attributes.GetFirstExecutionRunId() {
+		return notFound(tx.before.Key.WorkflowID)
+	}
+	return nil
+}
+
+// Terminate ends the run at once. The reply is a *workflowservice.TerminateWorkflowExecutionResponse.
+type Terminate struct {
+	Request *workflowservice.TerminateWorkflowExecutionRequest
+}
+
+func (Terminate) cause() string { return "terminate" }
+
+func (in Terminate) decide(tx *transition) (proto.Message, error) {
+	request := in.Request
+	if err := tx.checkChain(request.GetWorkflowExecution(), request.GetFirstExecutionRunId()); err != nil {
+		return nil, err
+	}
+	tx.terminate(request.GetReason(), request.GetDetails(), request.GetIdentity())
+	return &workflowservice.TerminateWorkflowExecutionResponse{}, nil
+}
+
+func (tx *transition) terminate(reason string, details *commonpb.Payloads, identity string) {
+	tx.closeTask()
+	tx.write(&historypb.WorkflowExecutionTerminatedEventAttributes{Reason: reason, Details: details, Identity: identity})
+}

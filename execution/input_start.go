@@ -1,0 +1,218 @@
+package execution
+
+import (
+	"cmp"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+const (
+	// defaultTaskTimeout is how long a worker may take for a workflow task, if the start does not say.
+	defaultTaskTimeout = 10 * time.Second
+	// longestTaskTimeout bounds what a start may say.
+	longestTaskTimeout = 2 * time.Minute
+	// soonestTermination is how old a run must be before a start may replace it: a client in a loop must not end runs faster than they begin.
+	soonestTermination = time.Second
+)
+
+// Start asks for a new run. The reply is a *workflowservice.StartWorkflowExecutionResponse. Whether a run may begin depends on the policies of the
+// request if there is another run of the workflow ID. The error is WorkflowExecutionAlreadyStarted if it may not.
+type Start struct {
+	Request *workflowservice.StartWorkflowExecutionRequest
+	// RunID is the ID of the run if it begins, a new UUID.
+	RunID string
+}
+
+func (Start) cause() string { return "start" }
+
+func (in Start) decide(tx *transition) (proto.Message, error) {
+	begins, err := tx.start(in.Request, in.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if begins && tx.run.FirstTask.IsZero() {
+		tx.scheduleTask()
+	}
+	return &workflowservice.StartWorkflowExecutionResponse{
+		RunId: tx.run.ID, FirstExecutionRunId: tx.run.Attributes.GetFirstExecutionRunId(),
+		Started: begins || tx.repeats(in.Request.GetRequestId()), Status: tx.run.Status,
+	}, nil
+}
+
+// repeats reports whether a request began the newest run.
+func (tx *transition) repeats(requestID string) bool {
+	return tx.run != nil && requestID != "" && tx.run.StartRequest == requestID
+}
+
+// start begins a run if the policies of the request allow it. It reports false if there is a run that the request means: because the request is
+// a repeat, or because it asks for the run in progress.
+func (tx *transition) start(request *workflowservice.StartWorkflowExecutionRequest, runID string) (begins bool, err error) {
+	if err := checkStart(request); err != nil {
+		return false, err
+	}
+	if tx.repeats(request.GetRequestId()) {
+		return false, nil
+	}
+	if tx.run.Open() {
+		existing, err := tx.resolveConflict(request)
+		if existing || err != nil {
+			return false, err
+		}
+	} else if err := tx.checkReuse(request.GetWorkflowIdReusePolicy()); err != nil {
+		return false, err
+	}
+	tx.beginRun(request, runID)
+	return true, nil
+}
+
+// checkStart refuses what no run can have.
+func checkStart(request *workflowservice.StartWorkflowExecutionRequest) error {
+	switch {
+	case request.GetWorkflowType().GetName() == "":
+		return serviceerror.NewInvalidArgument("WorkflowType is not set on request.")
+	case request.GetTaskQueue().GetName() == "":
+		return serviceerror.NewInvalidArgument("TaskQueue is not set on request.")
+	case min(request.GetWorkflowExecutionTimeout().AsDuration(), request.GetWorkflowRunTimeout().AsDuration(),
+		request.GetWorkflowTaskTimeout().AsDuration(), request.GetWorkflowStartDelay().AsDuration()) < 0:
+		return serviceerror.NewInvalidArgument("A timeout or delay of the request is negative.")
+	case request.GetCronSchedule() != "" && request.GetWorkflowStartDelay().AsDuration() > 0:
+		return serviceerror.NewInvalidArgument("CronSchedule and WorkflowStartDelay may not be used together.")
+	case request.GetCronSchedule() != "":
+		return serviceerror.NewUnimplemented("CronSchedule is not implemented; use a schedule")
+	case request.GetRetryPolicy() != nil:
+		return serviceerror.NewUnimplemented("a RetryPolicy of a workflow is not implemented")
+	case len(request.GetCompletionCallbacks()) > 0:
+		return serviceerror.NewUnimplemented("CompletionCallbacks are not implemented")
+	}
+	return nil
+}
+
+// resolveConflict decides about a start while a run is in progress. It reports whether that run is what the caller gets.
+func (tx *transition) resolveConflict(request *workflowservice.StartWorkflowExecutionRequest) (existing bool, err error) {
+	switch conflictPolicy(request) {
+	case enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING:
+		return true, nil
+	case enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING:
+		if tx.now.Sub(tx.run.Start) < soonestTermination {
+			return false, serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW,
+				"Too many restarts for workflow "+tx.before.Key.WorkflowID+".")
+		}
+		tx.terminate("TerminateIfRunning WorkflowIdReusePolicy Policy", nil, "history-service")
+		return false, nil
+	}
+	return false, tx.alreadyStarted("Workflow execution is already running. WorkflowId: %s, RunId: %s.")
+}
+
+// conflictPolicy is what a request says about a run in progress. Older clients say it by their policy for runs that have ended.
+func conflictPolicy(request interface {
+	GetWorkflowIdConflictPolicy() enumspb.WorkflowIdConflictPolicy
+	GetWorkflowIdReusePolicy() enumspb.WorkflowIdReusePolicy
+},
+) enumspb.WorkflowIdConflictPolicy {
+	//lint:ignore SA1019 clients may use it for long
+	if request.GetWorkflowIdReusePolicy() == enumspb.WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING {
+		return enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	}
+	return request.GetWorkflowIdConflictPolicy()
+}
+
+// checkReuse decides about a start after a run that has ended; nil means that it may begin.
+func (tx *transition) checkReuse(policy enumspb.WorkflowIdReusePolicy) error {
+	if tx.run == nil {
+		return nil
+	}
+	switch policy {
+	case enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE:
+		return tx.alreadyStarted("Workflow execution already finished. WorkflowId: %s, RunId: %s.")
+	case enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY:
+		if tx.run.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			return tx.alreadyStarted("Workflow execution already finished successfully. WorkflowId: %s, RunId: %s.")
+		}
+	}
+	return nil
+}
+
+func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRequest, runID string) {
+	execution, run := request.GetWorkflowExecutionTimeout().AsDuration(), request.GetWorkflowRunTimeout().AsDuration()
+	task := shorter(cmp.Or(request.GetWorkflowTaskTimeout().AsDuration(), defaultTaskTimeout), longestTaskTimeout)
+	run = shorter(run, execution)
+	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
+		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
+		WorkflowExecutionTimeout: durationpb.New(execution), WorkflowRunTimeout: durationpb.New(run),
+		WorkflowTaskTimeout: durationpb.New(shorter(task, run)), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
+		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
+		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
+		RootWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: runID},
+		Priority:              request.GetPriority(),
+	}
+	delay := request.GetWorkflowStartDelay().AsDuration()
+	if execution > 0 {
+		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + execution))
+	}
+	tx.open(newRun(runID))
+	event := newEvent(attributes, tx.now)
+	event.UserMetadata, event.Links = request.GetUserMetadata(), request.GetLinks()
+	tx.run.effect(event)
+	tx.number(event)
+	tx.run.StartRequest, tx.part.StartRequest = request.GetRequestId(), request.GetRequestId()
+	if delay > 0 {
+		tx.setFirstTask(tx.now.Add(delay))
+	}
+}
+
+// SignalWithStart signals the run in progress, or begins one with the signal. The reply is a
+// *workflowservice.SignalWithStartWorkflowExecutionResponse.
+type SignalWithStart struct {
+	Request *workflowservice.SignalWithStartWorkflowExecutionRequest
+	// RunID is the ID of the run if one begins, a new UUID.
+	RunID string
+}
+
+func (SignalWithStart) cause() string { return "signal-with-start" }
+
+func (in SignalWithStart) decide(tx *transition) (proto.Message, error) {
+	request := in.Request
+	terminates := conflictPolicy(request) == enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	begins := false
+	if !tx.run.Open() && !tx.repeats(request.GetRequestId()) || terminates {
+		var err error
+		if begins, err = tx.start(startOf(request), in.RunID); err != nil {
+			return nil, err
+		}
+	}
+	if begins || tx.run.Open() {
+		tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
+			SignalName: request.GetSignalName(), Input: request.GetSignalInput(), Identity: request.GetIdentity(), Header: request.GetHeader(),
+		}, request.GetRequestId(), !begins)
+	}
+	if begins && tx.run.FirstTask.IsZero() {
+		tx.scheduleTask()
+	}
+	return &workflowservice.SignalWithStartWorkflowExecutionResponse{
+		RunId: tx.run.ID, FirstExecutionRunId: tx.run.Attributes.GetFirstExecutionRunId(), Started: begins,
+	}, nil
+}
+
+// startOf is the start that a signal with start asks for.
+func startOf(r *workflowservice.SignalWithStartWorkflowExecutionRequest) *workflowservice.StartWorkflowExecutionRequest {
+	return &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: r.GetNamespace(), WorkflowId: r.GetWorkflowId(), WorkflowType: r.GetWorkflowType(), TaskQueue: r.GetTaskQueue(),
+		Input: r.GetInput(), WorkflowExecutionTimeout: r.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: r.GetWorkflowRunTimeout(),
+		WorkflowTaskTimeout: r.GetWorkflowTaskTimeout(), Identity: r.GetIdentity(), RequestId: r.GetRequestId(),
+		WorkflowIdReusePolicy: r.GetWorkflowIdReusePolicy(), WorkflowIdConflictPolicy: r.GetWorkflowIdConflictPolicy(),
+		RetryPolicy: r.GetRetryPolicy(), CronSchedule: r.GetCronSchedule(), Memo: r.GetMemo(), SearchAttributes: r.GetSearchAttributes(),
+		Header: r.GetHeader(), WorkflowStartDelay: r.GetWorkflowStartDelay(), UserMetadata: r.GetUserMetadata(), Links: r.GetLinks(),
+		Priority: r.GetPriority(),
+	}
+}

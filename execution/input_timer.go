@@ -1,0 +1,106 @@
+package execution
+
+import (
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// TimerDue says that time has passed: everything whose deadline has come happens, in the order of the deadlines. There is no reply, and no
+// entry if nothing is due.
+type TimerDue struct{}
+
+func (TimerDue) cause() string { return "timer" }
+
+func (TimerDue) decide(tx *transition) (proto.Message, error) {
+	for tx.run.Open() {
+		at, happen := tx.run.deadline()
+		if at.IsZero() || at.After(tx.now) {
+			break
+		}
+		happen(tx)
+	}
+	return nil, nil
+}
+
+// NextDeadline returns when time changes something next, which is when to decide about [TimerDue]; zero if it never does.
+func (s *State) NextDeadline() time.Time {
+	if !s.Run.Open() {
+		return time.Time{}
+	}
+	at, _ := s.Run.deadline()
+	return at
+}
+
+// deadline returns the next deadline of an open run and what happens then; zero if there is none. Of several at the same time, the first
+// by the order below counts, and then the one with the smaller event ID: every replay must decide the same.
+func (r *Run) deadline() (at time.Time, happen func(*transition)) {
+	event := int64(0)
+	consider := func(t time.Time, id int64, then func(*transition)) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at) || t.Equal(at) && id < event) {
+			at, event, happen = t, id, then
+		}
+	}
+	consider(r.expires(), 0, (*transition).timeOutRun)
+	consider(r.FirstTask, 0, (*transition).scheduleTask)
+	consider(r.taskDeadline(), 0, (*transition).taskDue)
+	for id, timer := range r.Timers {
+		consider(timer.Fires, timer.Event, func(tx *transition) { tx.fire(id, timer) })
+	}
+	for scheduled, activity := range r.Activities {
+		if activity.Waiting {
+			consider(activity.Due, scheduled, func(tx *transition) { tx.activityDue(activity) })
+		}
+		expires, kind := r.nextTimeout(&activity)
+		consider(expires, scheduled, func(tx *transition) { tx.timeOutActivity(activity, kind) })
+	}
+	return at, happen
+}
+
+// expires is when the run times out; zero if it does not.
+func (r *Run) expires() time.Time {
+	at := after(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration()), r.Attributes.GetWorkflowRunTimeout().AsDuration())
+	if whole := r.Attributes.GetWorkflowExecutionExpirationTime(); whole != nil && (at.IsZero() || whole.AsTime().Before(at)) {
+		at = whole.AsTime()
+	}
+	return at
+}
+
+// taskDeadline is when the workflow task times out; zero if it does not.
+func (r *Run) taskDeadline() time.Time {
+	switch task := &r.Task; {
+	case task.Started != 0:
+		return task.StartedTime.Add(task.Timeout)
+	case task.Scheduled != 0 && task.StickyQueue != "":
+		return after(task.ScheduledTime, task.StickyTimeout)
+	}
+	return time.Time{}
+}
+
+func (tx *transition) taskDue() {
+	if tx.run.Task.Started != 0 {
+		tx.timeOutTask(enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
+	} else {
+		tx.timeOutTask(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
+	}
+	tx.scheduleTask()
+}
+
+func (tx *transition) fire(id string, timer Timer) {
+	tx.arrive(&historypb.TimerFiredEventAttributes{TimerId: id, StartedEventId: timer.Event}, tx.now)
+	tx.scheduleTask()
+}
+
+// activityDue makes an attempt of an activity, whose pause is over, wait for a worker.
+func (tx *transition) activityDue(activity Activity) {
+	record := activity.ActivityRecord
+	record.Waiting = false
+	tx.setActivity(record)
+}
+
+func (tx *transition) timeOutRun() {
+	tx.closeTask()
+	tx.write(&historypb.WorkflowExecutionTimedOutEventAttributes{RetryState: enumspb.RETRY_STATE_RETRY_POLICY_NOT_SET})
+}

@@ -1,0 +1,289 @@
+package execution
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commandpb "go.temporal.io/api/command/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+)
+
+// TestModel drives one workflow ID by clients, workers and time in any order. The story checks at each step that the journal adds up to the
+// state, and that a decision changes nothing but by its entry.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{story: newStory(t), signals: map[string]int{}}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			m.step(t)
+		}
+		m.drain(t)
+		m.check(t)
+	})
+}
+
+// model is a story whose next line is drawn.
+type model struct {
+	*story
+	signal int
+	// signals are those that the newest run has accepted, by their name.
+	signals map[string]int
+	names   int
+}
+
+func (m *model) step(t *rapid.T) {
+	if m.state.Run == nil || !m.state.Run.Open() {
+		m.start(t)
+		return
+	}
+	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
+		"wait", "wait", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
+	case "poll":
+		m.poll(t)
+	case "complete":
+		m.complete(t)
+	case "fail":
+		m.decide(FailWorkflowTask{m.task, &workflowservice.RespondWorkflowTaskFailedRequest{}})
+	case "signal":
+		m.sendSignal()
+	case "activity":
+		m.activity(t)
+	case "wait":
+		m.now = m.now.Add(time.Duration(rapid.IntRange(0, 12_000).Draw(t, "ms")) * time.Millisecond)
+		m.decide(TimerDue{})
+		require.True(t, m.state.NextDeadline().IsZero() || m.state.NextDeadline().After(m.now), "something is still due")
+	case "cancel":
+		m.decide(RequestCancel{&workflowservice.RequestCancelWorkflowExecutionRequest{}})
+	case "reset":
+		m.decide(ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{}})
+	case "terminate":
+		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {
+			m.decide(Terminate{&workflowservice.TerminateWorkflowExecutionRequest{}})
+			m.check(t)
+		}
+	case "start":
+		m.start(t)
+	}
+}
+
+func (m *model) start(t *rapid.T) {
+	args := map[string]string{
+		"conflict":    rapid.SampledFrom([]string{"Fail", "UseExisting", "TerminateExisting"}).Draw(t, "conflict"),
+		"delay":       rapid.SampledFrom([]string{"", "", "3s"}).Draw(t, "delay"),
+		"run-timeout": rapid.SampledFrom([]string{"", "", "40s"}).Draw(t, "timeout"),
+	}
+	if m.state.Run != nil && m.state.Run.Open() {
+		m.check(t) // the run may end by this
+	}
+	before := m.state.Run
+	m.decide(m.startInput("start", func(name string) string { return args[name] }))
+	if m.state.Run != nil && (before == nil || before.ID != m.state.Run.ID) {
+		m.signals, m.task = map[string]int{}, Token{}
+	}
+}
+
+func (m *model) sendSignal() {
+	m.signal++
+	name := fmt.Sprintf("s%d", m.signal)
+	request := &workflowservice.SignalWorkflowExecutionRequest{SignalName: name, RequestId: name}
+	m.decide(Signal{request})
+	if m.err == nil {
+		m.signals[name]++
+		m.decide(Signal{request}) // a repeat changes nothing
+	}
+}
+
+func (m *model) poll(t *rapid.T) {
+	for _, offer := range m.state.allOwed() {
+		if rapid.Bool().Draw(t, "take") {
+			m.take(offer)
+		}
+	}
+}
+
+func (m *model) take(offer Offer) {
+	m.polls++
+	request := fmt.Sprintf("poll-%d", m.polls)
+	var in Input = StartWorkflowTask{RunID: offer.RunID, Event: offer.Event, Attempt: offer.Attempt, Queue: offer.Queue, RequestID: request}
+	if offer.Activity {
+		in = StartActivity{RunID: offer.RunID, Event: offer.Event, Attempt: offer.Attempt, RequestID: request}
+	}
+	m.decide(in)
+	require.NoError(m.t, m.err, "a task that is offered can be taken")
+}
+
+func (m *model) complete(t *rapid.T) {
+	request := &workflowservice.RespondWorkflowTaskCompletedRequest{
+		ReturnNewWorkflowTask:      rapid.Bool().Draw(t, "more"),
+		ForceCreateNewWorkflowTask: rapid.IntRange(0, 9).Draw(t, "force") == 0,
+	}
+	if rapid.Bool().Draw(t, "sticky") {
+		request.StickyAttributes = stickyAttributes()
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "commands") {
+		request.Commands = append(request.Commands, m.command(t))
+	}
+	if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+		request.Commands = append(request.Commands, command(t, []string{rapid.SampledFrom([]string{"complete", "fail", "cancel"}).Draw(t, "how")}))
+	}
+	m.polls++
+	m.decide(CompleteWorkflowTask{m.task, request, fmt.Sprintf("poll-%d", m.polls)})
+	if !m.state.Run.Open() {
+		m.check(t)
+	}
+}
+
+func (m *model) command(t *rapid.T) *commandpb.Command {
+	m.names++
+	switch rapid.SampledFrom([]string{"activity", "activity", "timer", "cancel-activity", "cancel-timer", "marker", "child"}).Draw(t, "command") {
+	case "activity":
+		return command(t, []string{
+			"activity", fmt.Sprintf("id=a%d", m.names), "start-to-close=5s",
+			"heartbeat=" + rapid.SampledFrom([]string{"0s", "2s"}).Draw(t, "heartbeat"),
+			"schedule-to-start=" + rapid.SampledFrom([]string{"0s", "3s"}).Draw(t, "schedule-to-start"),
+			"attempts=" + rapid.SampledFrom([]string{"0", "1", "2"}).Draw(t, "attempts"),
+		})
+	case "timer":
+		return command(t, []string{"timer", fmt.Sprintf("id=t%d", m.names), "after=" + rapid.SampledFrom([]string{"1s", "4s"}).Draw(t, "after")})
+	case "cancel-activity":
+		return command(t, []string{"cancel-activity", fmt.Sprintf("scheduled=%d", m.someActivity(t))})
+	case "cancel-timer":
+		return command(t, []string{"cancel-timer", fmt.Sprintf("id=t%d", rapid.IntRange(1, m.names).Draw(t, "timer"))})
+	case "marker":
+		return command(t, []string{"marker", "name=m"})
+	}
+	if rapid.IntRange(0, 5).Draw(t, "broken") != 0 {
+		return command(t, []string{"marker", "name=m"})
+	}
+	return command(t, []string{"child"})
+}
+
+// someActivity draws an activity of the history, or nothing.
+func (m *model) someActivity(t *rapid.T) int64 {
+	ids := []int64{1}
+	for _, event := range m.history {
+		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED {
+			ids = append(ids, event.GetEventId())
+		}
+	}
+	return rapid.SampledFrom(ids).Draw(t, "activity")
+}
+
+// activity is a worker that reports about one of the attempts that were ever given out, even if it is late.
+func (m *model) activity(t *rapid.T) {
+	ids := []string{"none"}
+	for i := range m.names {
+		if _, ok := m.attempts[fmt.Sprintf("a%d", i+1)]; ok {
+			ids = append(ids, fmt.Sprintf("a%d", i+1))
+		}
+	}
+	args := map[string]string{
+		"id":      rapid.SampledFrom(ids).Draw(t, "id"),
+		"details": "d",
+		"final":   rapid.SampledFrom([]string{"", "", "yes"}).Draw(t, "final"),
+	}
+	how := rapid.SampledFrom([]string{"activity-completed", "activity-completed-by-id", "activity-failed", "activity-canceled", "heartbeat"}).Draw(t, "how")
+	m.decide(m.activityInput(how, func(name string) string { return args[name] }))
+}
+
+// drain lets a good worker take everything, until the workflow ends. It must come to an end soon.
+func (m *model) drain(t *rapid.T) {
+	for range 200 {
+		if m.state.Run == nil || !m.state.Run.Open() {
+			return
+		}
+		offers := m.state.allOwed()
+		if len(offers) > 0 {
+			m.work(offers[0])
+			continue
+		}
+		if at := m.state.NextDeadline(); !at.IsZero() {
+			m.now = at
+			m.decide(TimerDue{})
+			continue
+		}
+		m.sendSignal()
+	}
+	require.Fail(t, "the workflow does not end")
+}
+
+// work takes a task and does it well.
+func (m *model) work(offer Offer) {
+	activity, ok := m.state.Run.Activities[offer.Event]
+	m.take(offer)
+	if offer.Activity {
+		require.True(m.t, ok)
+		args := map[string]string{"id": activity.Attributes.GetActivityId()}
+		m.decide(m.activityInput("activity-completed", func(name string) string { return args[name] }))
+		return
+	}
+	m.decide(CompleteWorkflowTask{m.task, &workflowservice.RespondWorkflowTaskCompletedRequest{
+		Commands: []*commandpb.Command{command(m.t, []string{"complete"})},
+	}, "last"})
+}
+
+// check looks at the history of the newest run.
+func (m *model) check(t *rapid.T) {
+	if m.state.Run == nil {
+		return
+	}
+	found := map[string]int{}
+	results := map[int64]bool{}
+	fired := map[int64]bool{}
+	for i, event := range m.history {
+		require.EqualValues(t, i+1, event.GetEventId())
+		if name := event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(); name != "" {
+			found[name]++
+		}
+		if isResult(event) {
+			require.False(t, results[resultOf(event)], "activity %d has two results", resultOf(event))
+			results[resultOf(event)] = true
+			m.checkResult(t, event)
+		}
+		if timer := event.GetTimerFiredEventAttributes(); timer != nil {
+			m.checkFired(t, event, timer, fired)
+		}
+		if i > 0 && m.history[i-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
+			require.Contains(t, []enumspb.EventType{
+				enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+			}, event.GetEventType(), "event %d is within a workflow task", event.GetEventId())
+		}
+		if _, last := ends[event.GetEventType()]; last {
+			require.Len(t, m.history, i+1, "there is something after the end")
+		}
+	}
+	if !m.state.Run.Open() {
+		require.Equal(t, m.signals, found, "a signal is lost or doubled")
+		require.Empty(t, m.state.Run.Buffered)
+		require.Empty(t, m.state.allOwed())
+		require.Zero(t, m.state.NextDeadline())
+	}
+}
+
+// checkResult: the result of an activity that has started names the event which says so.
+func (m *model) checkResult(t *rapid.T, event *historypb.HistoryEvent) {
+	started := int64(0)
+	for _, other := range m.history[:event.GetEventId()-1] {
+		if a := other.GetActivityTaskStartedEventAttributes(); a.GetScheduledEventId() == resultOf(event) {
+			started = other.GetEventId()
+		}
+	}
+	text := startedOf(event)
+	require.Equal(t, idOf("started", started), text, "event %d", event.GetEventId())
+}
+
+// checkFired: a timer fires once and never early.
+func (m *model) checkFired(t *rapid.T, event *historypb.HistoryEvent, timer *historypb.TimerFiredEventAttributes, fired map[int64]bool) {
+	require.False(t, fired[timer.GetStartedEventId()], "the timer of event %d fires twice", timer.GetStartedEventId())
+	fired[timer.GetStartedEventId()] = true
+	started := m.history[timer.GetStartedEventId()-1]
+	due := started.GetEventTime().AsTime().Add(started.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
+	require.False(t, event.GetEventTime().AsTime().Before(due), "the timer of event %d fires early", timer.GetStartedEventId())
+}

@@ -1,0 +1,81 @@
+package execution
+
+import "time"
+
+// normalPatience is how long a gateway that has just had a poll of a task queue may keep an offer for the next one.
+const normalPatience = 50 * time.Millisecond
+
+// Offer is a task that waits for a worker.
+type Offer struct {
+	// Queue is the task queue. If it is a sticky queue, Normal is where the task goes if nobody is there; otherwise Normal is empty.
+	Queue, Normal string
+	// Activity says that it is a task of an activity, and not a workflow task.
+	Activity bool
+	RunID    string
+	// Event is the ID of the event that scheduled the task, and Attempt its attempt. They identify the task within the run.
+	Event   int64
+	Attempt int32
+	// Scheduled is since when the task waits. Expires is when it times out; zero if it does not.
+	Scheduled, Expires time.Time
+	// Patience is how long a gateway that has just had a poll of the queue may keep the offer.
+	Patience time.Duration
+}
+
+// Owed returns the tasks that an entry made due and that still wait in a state which has the entry, or later ones too.
+func Owed(state *State, entry *Entry) []Offer {
+	var offers []Offer
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		if !state.Run.Open() || part.RunID != state.Run.ID {
+			continue
+		}
+		if part.Task != nil && part.Task.Scheduled == state.Run.Task.Scheduled && part.Task.Attempt == state.Run.Task.Attempt {
+			offers = state.Run.offerTask(offers)
+		}
+		for _, record := range part.Activities {
+			if activity, ok := state.Run.Activities[record.Event]; ok && activity.Attempt == record.Attempt {
+				offers = state.Run.offerActivity(offers, &activity)
+			}
+		}
+	}
+	return offers
+}
+
+// allOwed returns all tasks that wait, in no order.
+func (s *State) allOwed() []Offer {
+	if !s.Run.Open() {
+		return nil
+	}
+	offers := s.Run.offerTask(nil)
+	for _, activity := range s.Run.Activities {
+		offers = s.Run.offerActivity(offers, &activity)
+	}
+	return offers
+}
+
+func (r *Run) offerTask(offers []Offer) []Offer {
+	task := &r.Task
+	if task.Scheduled == 0 || task.Started != 0 {
+		return offers
+	}
+	offer := Offer{
+		Queue: r.Attributes.GetTaskQueue().GetName(), RunID: r.ID, Event: task.Scheduled, Attempt: task.Attempt, Scheduled: task.ScheduledTime,
+		Expires: r.expires(), Patience: normalPatience,
+	}
+	// The sticky queue may have been given up since the task was scheduled; its timeout counts all the same.
+	if task.StickyQueue != "" && task.StickyQueue == r.Sticky.Queue {
+		offer.Queue, offer.Normal, offer.Patience = task.StickyQueue, offer.Queue, task.StickyTimeout
+	}
+	return append(offers, offer)
+}
+
+func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
+	if activity.Waiting || !activity.Started.IsZero() {
+		return offers
+	}
+	expires, _ := r.nextTimeout(activity)
+	return append(offers, Offer{
+		Queue: activity.Attributes.GetTaskQueue().GetName(), Activity: true, RunID: r.ID, Event: activity.Event, Attempt: activity.Attempt,
+		Scheduled: activity.Due, Expires: expires, Patience: normalPatience,
+	})
+}

@@ -1,0 +1,588 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// TestScripts tells the story of each behaviour as text: see testdata/scripts. To write what comes out into the files:
+//
+//	go test ./execution -run Scripts -rewrite
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		s := newStory(t)
+		datadriven.RunTest(t, path, s.do)
+	})
+}
+
+// story is one workflow ID in a script. Time passes only when the script says so.
+type story struct {
+	t     tester
+	now   time.Time
+	state *State
+	// replayed is what the journal adds up to: it must equal the state.
+	replayed *State
+	sequence uint64
+	runs     int
+	polls    int
+	// task and attempts are the tokens that workers have: of the last workflow task, and of each activity by its ID.
+	task     Token
+	attempts map[string]Token
+	// history are the events of the newest run, and err is how the last input was refused.
+	history []*historypb.HistoryEvent
+	got     *History
+	err     error
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// tester is a test of the package testing, or of rapid.
+type tester interface {
+	require.TestingT
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newStory(t tester) *story {
+	t.Helper()
+	key := Key{"default", "w"}
+	return &story{t: t, now: noon, state: &State{Key: key}, replayed: &State{Key: key}, attempts: map[string]Token{}}
+}
+
+func (s *story) do(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	s.t = t
+	if d.Cmd == "wait" {
+		var text string
+		d.ScanArgs(t, "for", &text)
+		pause, err := time.ParseDuration(text)
+		require.NoError(t, err)
+		s.now = s.now.Add(pause)
+		return s.decide(TimerDue{})
+	}
+	in := s.input(t, d)
+	if in == nil {
+		return s.show(d.Cmd)
+	}
+	return s.decide(in)
+}
+
+// decide puts an input to the state, checks what must always hold, and returns what came of it as text.
+func (s *story) decide(in Input) string {
+	before := proofOf(s.state)
+	decision, err := Decide(s.state, in, s.now)
+	require.Equal(s.t, before, proofOf(s.state), "a decision changes the state before it")
+	s.err = errors.Join(err, decision.Refusal)
+	if err != nil {
+		return fmt.Sprintf("refused: %s: %v\n", strings.TrimPrefix(fmt.Sprintf("%T", err), "*serviceerror."), err)
+	}
+	var out strings.Builder
+	if decision.Entry != nil {
+		s.append(&decision)
+		for i := range decision.Entry.Parts {
+			s.describePart(&out, &decision.Entry.Parts[i])
+		}
+	}
+	s.state = decision.After
+	s.reply(&out, &decision)
+	if decision.Refusal != nil {
+		fmt.Fprintf(&out, "refused: %v\n", decision.Refusal)
+	}
+	if decision.Entry != nil {
+		s.describeOffers(&out, Owed(s.state, decision.Entry))
+	}
+	if at := s.state.NextDeadline(); !at.IsZero() {
+		fmt.Fprintf(&out, "deadline in %v\n", at.Sub(s.now))
+	}
+	if out.Len() == 0 {
+		return "nothing\n"
+	}
+	return out.String()
+}
+
+// append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
+func (s *story) append(decision *Decision) {
+	s.t.Helper()
+	s.sequence += 10
+	data, err := decision.Entry.Marshal()
+	require.NoError(s.t, err)
+	entry, err := ParseEntry(data)
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.replayed.Apply(entry, s.sequence))
+	for i := range entry.Parts {
+		if entry.Parts[i].First == 0 {
+			s.history = nil
+		}
+		s.history = append(s.history, entry.Parts[i].Events...)
+	}
+	decision.After.Stored(s.sequence)
+	if run := decision.After.Run; run != nil {
+		s.replayed.Run.Heartbeats = maps.Clone(run.Heartbeats)
+	}
+	requireSameState(s.t, decision.After, s.replayed)
+}
+
+func requireSameState(t require.TestingT, want, got *State) {
+	if diff := cmp.Diff(want, got, protocmp.Transform(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }), equalEmpty); diff != "" {
+		require.Fail(t, "the journal adds up to another state", diff)
+	}
+}
+
+// equalEmpty takes nil and empty for the same.
+var equalEmpty = cmp.FilterValues(func(a, b any) bool { return isEmpty(a) && isEmpty(b) }, cmp.Comparer(func(any, any) bool { return true }))
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case []*historypb.HistoryEvent:
+		return len(v) == 0
+	case map[string]*commonpb.Payload:
+		return len(v) == 0
+	case map[string]struct{}:
+		return len(v) == 0
+	}
+	return false
+}
+
+// proofOf returns a text that changes when the state does.
+func proofOf(s *State) string {
+	if s.Run == nil {
+		return "none"
+	}
+	r := *s.Run
+	var out strings.Builder
+	fmt.Fprintln(&out, s.Sequence, r.ID, r.NextEvent, r.Bytes, r.Status, r.Task, r.Sticky, r.LastStarted, r.CancelRequested, len(r.Requests), r.FirstTask)
+	for _, event := range r.Buffered {
+		fmt.Fprintln(&out, event)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Activities)) {
+		fmt.Fprintln(&out, id, r.Activities[id].ActivityRecord, r.Heartbeats[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Timers)) {
+		fmt.Fprintln(&out, id, r.Timers[id])
+	}
+	return out.String()
+}
+
+func (s *story) describePart(out *strings.Builder, part *Part) {
+	if part.First == 0 {
+		fmt.Fprintf(out, "begins run %s\n", part.RunID)
+	}
+	for _, event := range part.Events {
+		fmt.Fprintf(out, "  %s\n", s.line(event))
+	}
+	for _, event := range part.Buffer {
+		fmt.Fprintf(out, "  buffered: %s\n", s.line(event))
+	}
+}
+
+// line says what an event is and what matters about it.
+func (s *story) line(event *historypb.HistoryEvent) string {
+	text := event.GetEventType().String()
+	if id := event.GetEventId(); id != 0 {
+		text = fmt.Sprintf("%d %s", id, text)
+	}
+	for _, part := range []string{
+		idOf("scheduled", resultOrStarted(event)), startedOf(event), nameOf(event), timeoutOf(event), causeOf(event),
+	} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return text
+}
+
+func idOf(name string, id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s=%d", name, id)
+}
+
+func resultOrStarted(event *historypb.HistoryEvent) int64 {
+	return max(resultOf(event), event.GetActivityTaskStartedEventAttributes().GetScheduledEventId())
+}
+
+func startedOf(event *historypb.HistoryEvent) string {
+	return idOf("started", max(event.GetActivityTaskCompletedEventAttributes().GetStartedEventId(),
+		event.GetActivityTaskFailedEventAttributes().GetStartedEventId(), event.GetActivityTaskTimedOutEventAttributes().GetStartedEventId(),
+		event.GetActivityTaskCanceledEventAttributes().GetStartedEventId(), event.GetTimerFiredEventAttributes().GetStartedEventId(),
+		event.GetTimerCanceledEventAttributes().GetStartedEventId()))
+}
+
+func nameOf(event *historypb.HistoryEvent) string {
+	for _, name := range []string{
+		event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(), event.GetActivityTaskScheduledEventAttributes().GetActivityId(),
+		event.GetTimerStartedEventAttributes().GetTimerId(), event.GetTimerFiredEventAttributes().GetTimerId(),
+		event.GetTimerCanceledEventAttributes().GetTimerId(), event.GetMarkerRecordedEventAttributes().GetMarkerName(),
+		event.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName(), event.GetWorkflowExecutionTerminatedEventAttributes().GetReason(),
+	} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func timeoutOf(event *historypb.HistoryEvent) string {
+	if a := event.GetWorkflowTaskTimedOutEventAttributes(); a != nil {
+		return a.GetTimeoutType().String()
+	}
+	if a := event.GetActivityTaskTimedOutEventAttributes(); a != nil {
+		return a.GetFailure().GetTimeoutFailureInfo().GetTimeoutType().String() + " " + a.GetRetryState().String()
+	}
+	if a := event.GetActivityTaskFailedEventAttributes(); a != nil {
+		return a.GetRetryState().String()
+	}
+	return ""
+}
+
+func causeOf(event *historypb.HistoryEvent) string {
+	if a := event.GetWorkflowTaskFailedEventAttributes(); a != nil {
+		return a.GetCause().String()
+	}
+	if a := event.GetActivityTaskStartedEventAttributes(); a != nil {
+		return fmt.Sprintf("attempt=%d", a.GetAttempt())
+	}
+	return ""
+}
+
+func (s *story) describeOffers(out *strings.Builder, offers []Offer) {
+	for _, offer := range offers {
+		kind := "workflow task"
+		if offer.Activity {
+			kind = "activity"
+		}
+		fmt.Fprintf(out, "offer %s %d attempt %d on %s\n", kind, offer.Event, offer.Attempt, offer.Queue)
+	}
+}
+
+// reply says what a caller gets, and keeps the tokens of tasks.
+func (s *story) reply(out *strings.Builder, decision *Decision) {
+	switch reply := decision.Reply.(type) {
+	case *workflowservice.PollWorkflowTaskQueueResponse:
+		s.gotTask(out, reply, decision.History)
+	case *workflowservice.RespondWorkflowTaskCompletedResponse:
+		if reply.GetWorkflowTask() != nil {
+			s.gotTask(out, reply.GetWorkflowTask(), decision.History)
+		}
+	case *workflowservice.PollActivityTaskQueueResponse:
+		token, err := ParseToken(reply.GetTaskToken())
+		require.NoError(s.t, err)
+		s.attempts[reply.GetActivityId()] = token
+		fmt.Fprintf(out, "activity %s attempt %d%s\n", reply.GetActivityId(), reply.GetAttempt(), detailsText(reply.GetHeartbeatDetails()))
+	case *workflowservice.RecordActivityTaskHeartbeatResponse:
+		fmt.Fprintf(out, "cancel requested: %v\n", reply.GetCancelRequested())
+	case *workflowservice.StartWorkflowExecutionResponse:
+		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
+	case *workflowservice.SignalWithStartWorkflowExecutionResponse:
+		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
+	}
+}
+
+func (s *story) gotTask(out *strings.Builder, task *workflowservice.PollWorkflowTaskQueueResponse, history *History) {
+	token, err := ParseToken(task.GetTaskToken())
+	require.NoError(s.t, err)
+	s.task, s.got = token, history
+	require.Equal(s.t, task.GetStartedEventId(), history.To+int64(len(history.Suffix)), "the task begins where its history ends")
+	fmt.Fprintf(out, "task started=%d previous=%d attempt=%d events %d-%d", task.GetStartedEventId(), task.GetPreviousStartedEventId(), task.GetAttempt(), history.From, history.To)
+	for _, event := range history.Suffix {
+		fmt.Fprintf(out, " and %s", s.line(event))
+	}
+	fmt.Fprintln(out)
+}
+
+func detailsText(details *commonpb.Payloads) string {
+	if len(details.GetPayloads()) == 0 {
+		return ""
+	}
+	return " details " + string(details.GetPayloads()[0].GetData())
+}
+
+func (s *story) show(what string) string {
+	switch what {
+	case "owed":
+		var out strings.Builder
+		s.describeOffers(&out, s.state.allOwed())
+		return out.String()
+	case "describe":
+		d := Describe(s.state)
+		info := d.GetWorkflowExecutionInfo()
+		text := fmt.Sprintf("%s, %d events", info.GetStatus(), info.GetHistoryLength())
+		for _, fields := range []map[string]*commonpb.Payload{info.GetMemo().GetFields(), info.GetSearchAttributes().GetIndexedFields()} {
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				text += fmt.Sprintf("\n%s = %s", name, fields[name].GetData())
+			}
+		}
+		for _, a := range d.GetPendingActivities() {
+			text += fmt.Sprintf("\nactivity %s %s attempt %d %s", a.GetActivityId(), a.GetState(), a.GetAttempt(), a.GetLastFailure().GetMessage())
+		}
+		if task := d.GetPendingWorkflowTask(); task != nil {
+			text += fmt.Sprintf("\nworkflow task %s attempt %d", task.GetState(), task.GetAttempt())
+		}
+		return text + "\n"
+	}
+	if what == "suffix" {
+		text := ""
+		for _, event := range s.state.Suffix() {
+			text += s.line(event) + "\n"
+		}
+		return text
+	}
+	s.t.Fatalf("unknown command %s", what)
+	return ""
+}
+
+// input makes the input that a line of a script names; nil if it names none.
+func (s *story) input(t *testing.T, d *datadriven.TestData) Input {
+	t.Helper()
+	arg := func(name string) string {
+		value := ""
+		if d.HasArg(name) {
+			d.ScanArgs(t, name, &value)
+		}
+		return value
+	}
+	execution := &commonpb.WorkflowExecution{WorkflowId: "w", RunId: arg("run")}
+	switch d.Cmd {
+	case "start", "signal-with-start":
+		return s.startInput(d.Cmd, arg)
+	case "signal":
+		return Signal{&workflowservice.SignalWorkflowExecutionRequest{WorkflowExecution: execution, SignalName: arg("name"), RequestId: arg("request")}}
+	case "cancel":
+		return RequestCancel{&workflowservice.RequestCancelWorkflowExecutionRequest{WorkflowExecution: execution, RequestId: arg("request")}}
+	case "terminate":
+		return Terminate{&workflowservice.TerminateWorkflowExecutionRequest{WorkflowExecution: execution, Reason: arg("reason")}}
+	case "reset-sticky":
+		return ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{Execution: execution}}
+	case "poll":
+		return s.pollInput(arg)
+	case "complete":
+		return s.completeInput(d)
+	case "fail":
+		return FailWorkflowTask{s.task, &workflowservice.RespondWorkflowTaskFailedRequest{
+			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+		}}
+	}
+	return s.activityInput(d.Cmd, arg)
+}
+
+func (s *story) startInput(cmd string, arg func(string) string) Input {
+	s.runs++
+	runID := fmt.Sprintf("run-%d", s.runs)
+	conflict, err := parseEnum(arg("conflict"), enumspb.WorkflowIdConflictPolicyFromString)
+	require.NoError(s.t, err)
+	reuse, err := parseEnum(arg("reuse"), enumspb.WorkflowIdReusePolicyFromString)
+	require.NoError(s.t, err)
+	request := &workflowservice.StartWorkflowExecutionRequest{
+		WorkflowId: "w", WorkflowType: &commonpb.WorkflowType{Name: "Hello"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, RequestId: arg("request"),
+		WorkflowStartDelay: duration(s.t, arg("delay")), WorkflowRunTimeout: duration(s.t, arg("run-timeout")),
+		WorkflowExecutionTimeout: duration(s.t, arg("execution-timeout")), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
+	}
+	if cmd == "start" {
+		return Start{request, runID}
+	}
+	return SignalWithStart{&workflowservice.SignalWithStartWorkflowExecutionRequest{
+		WorkflowId: "w", WorkflowType: request.GetWorkflowType(), TaskQueue: request.GetTaskQueue(), RequestId: request.GetRequestId(),
+		SignalName: arg("name"), WorkflowStartDelay: request.GetWorkflowStartDelay(), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
+	}, runID}
+}
+
+func parseEnum[E any](text string, parse func(string) (E, error)) (E, error) {
+	if text == "" {
+		var none E
+		return none, nil
+	}
+	return parse(text)
+}
+
+func duration(t tester, text string) *durationpb.Duration {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return durationpb.New(d)
+}
+
+// pollInput takes what is offered: the workflow task, or the activity with an ID.
+func (s *story) pollInput(arg func(string) string) Input {
+	s.polls++
+	request := fmt.Sprintf("poll-%d", s.polls)
+	if arg("request") != "" {
+		request = arg("request")
+	}
+	run := s.state.Run
+	if id := arg("activity"); id != "" {
+		in := StartActivity{RunID: run.ID, Event: 999, RequestID: request, Identity: "worker"}
+		for _, activity := range run.Activities {
+			if activity.Attributes.GetActivityId() == id {
+				in.Event, in.Attempt = activity.Event, activity.Attempt
+			}
+		}
+		return in
+	}
+	queue := "q"
+	if arg("queue") != "" {
+		queue = arg("queue")
+	}
+	return StartWorkflowTask{RunID: run.ID, Event: run.Task.Scheduled, Attempt: run.Task.Attempt, Queue: queue, RequestID: request, Identity: "worker"}
+}
+
+func (s *story) completeInput(d *datadriven.TestData) Input {
+	s.polls++
+	request := &workflowservice.RespondWorkflowTaskCompletedRequest{
+		Identity: "worker", ReturnNewWorkflowTask: d.HasArg("more"), ForceCreateNewWorkflowTask: d.HasArg("force"),
+	}
+	if d.HasArg("sticky") {
+		request.StickyAttributes = stickyAttributes()
+	}
+	for line := range strings.Lines(d.Input) {
+		request.Commands = append(request.Commands, command(s.t, strings.Fields(line)))
+	}
+	return CompleteWorkflowTask{s.task, request, fmt.Sprintf("poll-%d", s.polls)}
+}
+
+func stickyAttributes() *taskqueuepb.StickyExecutionAttributes {
+	return &taskqueuepb.StickyExecutionAttributes{
+		WorkerTaskQueue:        &taskqueuepb.TaskQueue{Name: "sticky", Kind: enumspb.TASK_QUEUE_KIND_STICKY, NormalName: "q"},
+		ScheduleToStartTimeout: durationpb.New(5 * time.Second),
+	}
+}
+
+// command makes a command of words such as: activity id=a start-to-close=10s.
+func command(t tester, words []string) *commandpb.Command {
+	t.Helper()
+	args := map[string]string{}
+	for _, word := range words[1:] {
+		name, value, _ := strings.Cut(word, "=")
+		args[name] = value
+	}
+	switch words[0] {
+	case "activity":
+		return scheduleCommand(t, args)
+	case "cancel-activity":
+		event := int64(0)
+		_, err := fmt.Sscan(args["scheduled"], &event)
+		require.NoError(t, err)
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK, Attributes: &commandpb.Command_RequestCancelActivityTaskCommandAttributes{
+			RequestCancelActivityTaskCommandAttributes: &commandpb.RequestCancelActivityTaskCommandAttributes{ScheduledEventId: event},
+		}}
+	case "timer":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_TIMER, Attributes: &commandpb.Command_StartTimerCommandAttributes{
+			StartTimerCommandAttributes: &commandpb.StartTimerCommandAttributes{TimerId: args["id"], StartToFireTimeout: duration(t, args["after"])},
+		}}
+	case "cancel-timer":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_CANCEL_TIMER, Attributes: &commandpb.Command_CancelTimerCommandAttributes{
+			CancelTimerCommandAttributes: &commandpb.CancelTimerCommandAttributes{TimerId: args["id"]},
+		}}
+	case "marker":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_RECORD_MARKER, Attributes: &commandpb.Command_RecordMarkerCommandAttributes{
+			RecordMarkerCommandAttributes: &commandpb.RecordMarkerCommandAttributes{MarkerName: args["name"]},
+		}}
+	case "complete":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_CompleteWorkflowExecutionCommandAttributes{
+			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{},
+		}}
+	case "fail":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_FailWorkflowExecutionCommandAttributes{
+			FailWorkflowExecutionCommandAttributes: &commandpb.FailWorkflowExecutionCommandAttributes{Failure: &failurepb.Failure{Message: "broken"}},
+		}}
+	case "cancel":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_CancelWorkflowExecutionCommandAttributes{
+			CancelWorkflowExecutionCommandAttributes: &commandpb.CancelWorkflowExecutionCommandAttributes{},
+		}}
+	case "upsert":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, Attributes: &commandpb.Command_UpsertWorkflowSearchAttributesCommandAttributes{
+			UpsertWorkflowSearchAttributesCommandAttributes: &commandpb.UpsertWorkflowSearchAttributesCommandAttributes{
+				SearchAttributes: &commonpb.SearchAttributes{IndexedFields: payloads(args)},
+			},
+		}}
+	case "memo":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES, Attributes: &commandpb.Command_ModifyWorkflowPropertiesCommandAttributes{
+			ModifyWorkflowPropertiesCommandAttributes: &commandpb.ModifyWorkflowPropertiesCommandAttributes{UpsertedMemo: &commonpb.Memo{Fields: payloads(args)}},
+		}}
+	case "child":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION}
+	}
+	t.Fatalf("unknown command %v", words)
+	return nil
+}
+
+func payloads(texts map[string]string) map[string]*commonpb.Payload {
+	fields := map[string]*commonpb.Payload{}
+	for name, text := range texts {
+		fields[name] = &commonpb.Payload{Data: []byte(text)}
+	}
+	return fields
+}
+
+func scheduleCommand(t tester, args map[string]string) *commandpb.Command {
+	t.Helper()
+	attributes := &commandpb.ScheduleActivityTaskCommandAttributes{
+		ActivityId: args["id"], ActivityType: &commonpb.ActivityType{Name: "Greet"},
+		StartToCloseTimeout: duration(t, args["start-to-close"]), ScheduleToCloseTimeout: duration(t, args["schedule-to-close"]),
+		ScheduleToStartTimeout: duration(t, args["schedule-to-start"]), HeartbeatTimeout: duration(t, args["heartbeat"]),
+	}
+	if args["attempts"] != "" {
+		attempts := int32(0)
+		_, err := fmt.Sscan(args["attempts"], &attempts)
+		require.NoError(t, err)
+		attributes.RetryPolicy = &commonpb.RetryPolicy{MaximumAttempts: attempts}
+	}
+	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
+		ScheduleActivityTaskCommandAttributes: attributes,
+	}}
+}
+
+// activityInput makes the input of a worker, or of somebody else if there is an argument by-id, about an activity; nil if cmd is none.
+func (s *story) activityInput(cmd string, arg func(string) string) Input {
+	token := s.attempts[arg("id")]
+	var details *commonpb.Payloads
+	if text := arg("details"); text != "" {
+		details = &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte(text)}}}
+	}
+	switch cmd {
+	case "activity-completed":
+		return CompleteActivity{token, &workflowservice.RespondActivityTaskCompletedRequest{Identity: "worker"}}
+	case "activity-completed-by-id":
+		return CompleteActivityByID{&workflowservice.RespondActivityTaskCompletedByIdRequest{ActivityId: arg("id"), Identity: "somebody"}}
+	case "activity-failed":
+		failure := &failurepb.Failure{Message: arg("message"), FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
+			ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{NonRetryable: arg("final") != "", NextRetryDelay: duration(s.t, arg("again"))},
+		}}
+		return FailActivity{token, &workflowservice.RespondActivityTaskFailedRequest{Failure: failure, Identity: "worker"}}
+	case "activity-canceled":
+		return CancelActivity{token, &workflowservice.RespondActivityTaskCanceledRequest{Identity: "worker"}}
+	case "activity-failed-by-id":
+		return FailActivityByID{&workflowservice.RespondActivityTaskFailedByIdRequest{
+			ActivityId: arg("id"), Failure: &failurepb.Failure{Message: arg("message")}, LastHeartbeatDetails: details,
+		}}
+	case "activity-canceled-by-id":
+		return CancelActivityByID{&workflowservice.RespondActivityTaskCanceledByIdRequest{ActivityId: arg("id")}}
+	case "heartbeat-by-id":
+		return BeatActivityByID{&workflowservice.RecordActivityTaskHeartbeatByIdRequest{ActivityId: arg("id"), Details: details}}
+	case "heartbeat":
+		return BeatActivity{token, &workflowservice.RecordActivityTaskHeartbeatRequest{Details: details}}
+	}
+	return nil
+}

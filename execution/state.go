@@ -1,0 +1,186 @@
+package execution
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+)
+
+// Key names a journal.
+type Key struct {
+	Namespace  string `json:"namespace"`
+	WorkflowID string `json:"workflowId"`
+}
+
+// State is what a journal adds up to. [State.Apply] and [State.Stored] change it; everything else reads it.
+type State struct {
+	Key Key
+	// Sequence is the stream sequence of the last entry; zero for a journal without entries.
+	Sequence uint64
+	// Run is the newest run; nil for a journal without entries.
+	Run *Run
+}
+
+// Run is the state of one execution.
+type Run struct {
+	// ID is the run ID, a UUID.
+	ID string
+	// First is the stream sequence of the entry with which the run begins.
+	First uint64
+	// Start is the time of the first event, and Attributes what it says: what was asked for, with the defaults filled in.
+	Start      time.Time
+	Attributes *historypb.WorkflowExecutionStartedEventAttributes
+	// StartRequest is the ID of the request that began the run; empty if it had none.
+	StartRequest string
+	// NextEvent is the ID of the next event, from 1.
+	NextEvent int64
+	// Bytes is the size of the encoded events.
+	Bytes int64
+	// Status is running, or how the run ended at Close.
+	Status enumspb.WorkflowExecutionStatus
+	Close  time.Time
+
+	// Task is the workflow task that waits or is worked on.
+	Task WorkflowTask
+	// Sticky is the queue of the worker that has the run in its cache.
+	Sticky Sticky
+	// LastStarted is the ID of the event with which the last completed workflow task started; zero if none has completed.
+	LastStarted int64
+	// Buffered are events that wait for the end of the workflow task. They have no ID yet.
+	Buffered []*historypb.HistoryEvent
+	// Activities are the pending ones, by the ID of the event that scheduled them.
+	Activities map[int64]Activity
+	// Timers are the pending ones, by the ID that the workflow gave them.
+	Timers map[string]Timer
+	// CancelRequested says that somebody asked the workflow to end.
+	CancelRequested bool
+	// Requests are the IDs of the signals that have been accepted, so that a repeat is recognized.
+	Requests map[string]struct{}
+	// Memo and SearchAttributes are those of the start with the later changes.
+	Memo             map[string]*commonpb.Payload
+	SearchAttributes map[string]*commonpb.Payload
+	// UserMetadata is what the client said about the run, for people.
+	UserMetadata *sdkpb.UserMetadata
+	// FirstTask is until when the first workflow task waits; zero if it does not wait, or no longer.
+	FirstTask time.Time
+	// Heartbeats are the last ones of activities in progress. They are not part of the journal: who loads a state adds them.
+	Heartbeats map[int64]Heartbeat
+}
+
+// WorkflowTask is a workflow task that waits for a worker or is worked on. In an entry, it is the value after the transition.
+type WorkflowTask struct {
+	// Scheduled is the ID of the event that scheduled it; zero if there is no task.
+	Scheduled int64 `json:"scheduled,omitempty"`
+	// Started is the ID of the event with which it started; zero while it waits. From the second attempt on, both events are written only if the
+	// task succeeds; until then they have the next IDs, but are not in the history.
+	Started int64 `json:"started,omitempty"`
+	// Attempt is that of the task, or of the next one if there is none. It begins at 1.
+	Attempt int32 `json:"attempt,omitempty"`
+	// OriginalTime is ScheduledTime, or that of the first of a row of tasks that a worker asked for only to have more time.
+	ScheduledTime time.Time `json:"scheduledTime,omitzero"`
+	StartedTime   time.Time `json:"startedTime,omitzero"`
+	OriginalTime  time.Time `json:"originalTime,omitzero"`
+	// Timeout is how long a worker may take.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// StickyQueue is the sticky queue that the task was scheduled on, if it was, and StickyTimeout how long it waits there.
+	StickyQueue   string        `json:"stickyQueue,omitempty"`
+	StickyTimeout time.Duration `json:"stickyTimeout,omitempty"`
+	// RequestID is that of the poll that got the task, and Identity the worker's.
+	RequestID string `json:"requestId,omitempty"`
+	Identity  string `json:"identity,omitempty"`
+}
+
+// Sticky is the task queue of one worker. The zero value means that no worker has the run in its cache.
+type Sticky struct {
+	Queue string `json:"queue,omitempty"`
+	// Timeout is how long a task waits there.
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+// Activity is a pending activity.
+type Activity struct {
+	// Scheduled is when the workflow scheduled it, and Attributes what it asked for, with the defaults filled in.
+	Scheduled  time.Time
+	Attributes *historypb.ActivityTaskScheduledEventAttributes
+	ActivityRecord
+}
+
+// ActivityRecord is what changes about a pending activity. In an entry, it is the value after the transition.
+type ActivityRecord struct {
+	// Event is the ID of the event that scheduled the activity.
+	Event int64 `json:"event"`
+	// Attempt begins at 1.
+	Attempt int32 `json:"attempt"`
+	// Due is when the attempt may start.
+	Due time.Time `json:"due,omitzero"`
+	// Waiting says that Due had not come yet when the attempt was decided.
+	Waiting bool `json:"waiting,omitempty"`
+	// Started is when a worker got the attempt; zero while it waits. RequestID is that of the poll, and Identity the worker's.
+	Started   time.Time `json:"started,omitzero"`
+	RequestID string    `json:"requestId,omitempty"`
+	Identity  string    `json:"identity,omitempty"`
+	// CancelEvent is the ID of the event that asked for the cancellation; zero if nobody did.
+	CancelEvent int64 `json:"cancelEvent,omitempty"`
+	// LastFailure is how the previous attempt failed, and Details what its last heartbeat said; encoded as Temporal's Failure and Payloads.
+	LastFailure []byte `json:"lastFailure,omitempty"`
+	Details     []byte `json:"details,omitempty"`
+	// LastIdentity is the worker of the previous attempt, and LastEnd when it ended.
+	LastIdentity string    `json:"lastIdentity,omitempty"`
+	LastEnd      time.Time `json:"lastEnd,omitzero"`
+}
+
+// Timer is a pending timer of a workflow.
+type Timer struct {
+	// Event is the ID of the event that started it.
+	Event int64
+	// Fires is when it is due.
+	Fires time.Time
+}
+
+// Beat is a heartbeat to store outside the journal.
+type Beat struct {
+	// Event is the ID of the event that scheduled the activity.
+	Event int64
+	Heartbeat
+}
+
+// Heartbeat is the last sign of life of an attempt of an activity. It is kept outside the journal.
+type Heartbeat struct {
+	// Attempt says which attempt it belongs to.
+	Attempt int32 `json:"attempt"`
+	// Time is when it came.
+	Time time.Time `json:"time"`
+	// Details are those that the worker gave, encoded as Temporal's Payloads.
+	Details []byte `json:"details,omitempty"`
+}
+
+// Open reports whether the run has not ended.
+func (r *Run) Open() bool { return r != nil && r.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING }
+
+// clone returns a copy that can be changed without a change of the original. What the values point to is never changed.
+func (r *Run) clone() *Run {
+	c := *r
+	c.Buffered = slices.Clip(r.Buffered)
+	c.Activities = maps.Clone(r.Activities)
+	c.Timers = maps.Clone(r.Timers)
+	c.Heartbeats = maps.Clone(r.Heartbeats)
+	return &c
+}
+
+// lastFailure decodes how the previous attempt of an activity failed; nil if there was none.
+func (a *ActivityRecord) lastFailure() *failurepb.Failure {
+	if a.LastFailure == nil {
+		return nil
+	}
+	var failure failurepb.Failure
+	if unmarshal(a.LastFailure, &failure) != nil {
+		return nil
+	}
+	return &failure
+}

@@ -1,0 +1,184 @@
+package execution
+
+import (
+	"slices"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// transition is the work on one decision: a copy of the state, and the entry that leads from the state to the copy.
+type transition struct {
+	now    time.Time
+	before *State
+	entry  Entry
+	// run is the working copy of the newest run, and part is what the entry adds to it; both are nil before the first run.
+	run  *Run
+	part *Part
+	// arrived is how many of the buffered events the journal has as such already. The rest was buffered by this transition.
+	arrived int
+	// refusal is what the caller is told although something is stored.
+	refusal error
+	// wantsTask says that a command of a workflow task has an outcome already, which the workflow must see.
+	wantsTask bool
+	history   *History
+	beat      *Beat
+}
+
+func begin(state *State, cause string, now time.Time) *transition {
+	tx := &transition{now: now, before: state, entry: Entry{Time: now, Cause: cause}}
+	if state.Run != nil {
+		tx.run = state.Run.clone()
+		tx.part = &Part{RunID: tx.run.ID, First: tx.run.First}
+		tx.arrived = len(tx.run.Buffered)
+	}
+	return tx
+}
+
+// open begins a new run. The run before it must have ended.
+func (tx *transition) open(run *Run) {
+	if tx.part != nil && !tx.part.empty() {
+		tx.entry.Parts = append(tx.entry.Parts, *tx.part)
+	}
+	tx.run, tx.part, tx.arrived = run, &Part{RunID: run.ID}, 0
+}
+
+// end returns what the transition came to.
+func (tx *transition) end(reply proto.Message) Decision {
+	tx.enforceLimits()
+	decision := Decision{
+		After: &State{tx.before.Key, tx.before.Sequence, tx.run}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,
+	}
+	if tx.part != nil && !tx.part.empty() {
+		tx.part.Buffer = tx.run.Buffered[tx.arrived:]
+		tx.entry.Parts = append(tx.entry.Parts, *tx.part)
+	}
+	if len(tx.entry.Parts) > 0 {
+		decision.Entry = &tx.entry
+	}
+	return decision
+}
+
+// empty reports whether a part changes nothing. Only Buffer is not known yet, but buffering marks the part as touched.
+func (p *Part) empty() bool {
+	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && !p.buffered &&
+		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0
+}
+
+// write adds an event to the history.
+func (tx *transition) write(attributes any) *historypb.HistoryEvent {
+	event := newEvent(attributes, tx.now)
+	tx.run.effect(event)
+	return tx.number(event)
+}
+
+// number gives an event the next ID.
+func (tx *transition) number(event *historypb.HistoryEvent) *historypb.HistoryEvent {
+	event.EventId = tx.run.NextEvent
+	tx.part.Events = append(tx.part.Events, event)
+	tx.run.number(event)
+	return event
+}
+
+// arrive adds an event that comes from outside the workflow. While a worker works on a workflow task, such events are buffered: the worker
+// must not find events in the history that were not there when it began.
+func (tx *transition) arrive(attributes any, at time.Time) {
+	event := newEvent(attributes, at)
+	tx.run.effect(event)
+	if tx.run.Task.Started == 0 {
+		tx.number(event)
+		return
+	}
+	tx.run.Buffered = append(tx.run.Buffered, event)
+	tx.part.buffered = true
+}
+
+// flush gives the buffered events their place in the history. It reports whether there were any. The results of activities come last, so that a
+// worker sees a signal or a cancellation that came first before them.
+func (tx *transition) flush() bool {
+	buffered := tx.run.Buffered
+	if len(buffered) == 0 {
+		return false
+	}
+	started := map[int64]int64{}
+	for _, last := range []bool{false, true} {
+		for i, event := range buffered {
+			if isResult(event) != last {
+				continue
+			}
+			event = proto.CloneOf(event)
+			setStarted(event, started)
+			tx.number(event)
+			if i < tx.arrived {
+				tx.part.Arrived = append(tx.part.Arrived, event.GetEventId())
+			}
+			if attributes := event.GetActivityTaskStartedEventAttributes(); attributes != nil {
+				started[attributes.GetScheduledEventId()] = event.GetEventId()
+			}
+		}
+	}
+	tx.run.Buffered, tx.part.Flushed, tx.arrived = nil, true, 0
+	return true
+}
+
+func (tx *transition) setTask(task WorkflowTask) {
+	tx.run.Task = task
+	tx.part.Task = &task
+}
+
+func (tx *transition) setSticky(sticky Sticky) {
+	if tx.run.Sticky != sticky {
+		tx.run.Sticky = sticky
+		tx.part.Sticky = &sticky
+	}
+}
+
+func (tx *transition) setFirstTask(at time.Time) {
+	if !tx.run.FirstTask.Equal(at) {
+		tx.run.FirstTask = at
+		tx.part.FirstTask = &at
+	}
+}
+
+// setActivity changes what is known about a pending activity.
+func (tx *transition) setActivity(record ActivityRecord) {
+	activity := tx.run.Activities[record.Event]
+	activity.ActivityRecord = record
+	tx.run.Activities[record.Event] = activity
+	for i := range tx.part.Activities {
+		if tx.part.Activities[i].Event == record.Event {
+			tx.part.Activities[i] = record
+			return
+		}
+	}
+	tx.part.Activities = append(tx.part.Activities, record)
+}
+
+// accept remembers the ID of a request.
+func (tx *transition) accept(request string) {
+	if request == "" {
+		return
+	}
+	tx.run.accept(request)
+	tx.part.Requests = append(tx.part.Requests, request)
+}
+
+// saved is what restore goes back to.
+type saved struct {
+	run     *Run
+	part    Part
+	arrived int
+}
+
+// save returns what the transition has come to, for restore.
+func (tx *transition) save() saved {
+	part := *tx.part
+	part.Events, part.Activities = slices.Clip(part.Events), slices.Clone(part.Activities)
+	return saved{tx.run.clone(), part, tx.arrived}
+}
+
+// restore undoes everything since save.
+func (tx *transition) restore(s saved) {
+	tx.run, *tx.part, tx.arrived = s.run, s.part, s.arrived
+}
