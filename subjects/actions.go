@@ -92,8 +92,8 @@ func (n Names) callbackAnchor(shard string) string { return n.prefix + ".anchor.
 // Anchors matches all anchors.
 func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
 
-// AnchorOf returns the subject of the anchor of the stream that stores a task, a timer, a completion or a start request. ok is
-// false for any other subject.
+// AnchorOf returns the subject of the anchor of the stream that stores a task, a timer, a completion, a start request or a
+// task of the backlog. ok is false for any other subject.
 func AnchorOf(subject string) (anchor string, ok bool) {
 	tokens := strings.SplitN(subject, ".", 4)
 	if len(tokens) < 4 {
@@ -103,6 +103,8 @@ func AnchorOf(subject string) (anchor string, ok bool) {
 	switch tokens[1] {
 	case "action":
 		return n.ActionAnchor(), true
+	case "backlog":
+		return n.BacklogAnchor(), true
 	case "task", "timer":
 		return n.taskAnchor(tokens[2]), true
 	case "callback":

@@ -35,6 +35,7 @@ const (
 	keyJob       = "job."
 	keyStartRate = "rate."
 	keyPlaces    = "places."
+	keySearch    = "search-attributes."
 )
 
 // NamespaceKey is the KV key of a namespace: namespace.<name>.
@@ -60,3 +61,6 @@ func StartRateKey(namespace string) string { return keyStartRate + namespace }
 
 // PlacesKey is the KV key of the number of schedules in a namespace: places.<namespace>.
 func PlacesKey(namespace string) string { return keyPlaces + namespace }
+
+// SearchAttributesKey is the KV key of the search attributes that executions of a namespace may have: search-attributes.<namespace>.
+func SearchAttributesKey(namespace string) string { return keySearch + namespace }

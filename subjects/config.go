@@ -114,10 +114,10 @@ func (n Names) BucketConfig(bucket string, replicas int) jetstream.KeyValueConfi
 func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	configs := []jetstream.StreamConfig{
 		n.actionConfig(replicas), n.controlConfig(replicas), n.eventConfig(replicas), n.deadLetterConfig(replicas),
-		n.progressConfig(replicas), n.workerDeadLetterConfig(replicas),
+		n.progressConfig(replicas), n.workerDeadLetterConfig(replicas), n.backlogConfig(replicas), n.heartbeatConfig(replicas),
 	}
 	for shard := range shards {
-		configs = append(configs, n.taskConfig(shard, replicas), n.callbackConfig(shard, replicas))
+		configs = append(configs, n.taskConfig(shard, replicas), n.callbackConfig(shard, replicas), n.journalConfig(shard, replicas))
 	}
 	return configs
 }
@@ -253,6 +253,8 @@ func (n Names) ConsumersByStream(shards int) map[string][]jetstream.ConsumerConf
 		for _, c := range n.PoolConsumers(shard) {
 			all[c.Stream] = append(all[c.Stream], c.Config)
 		}
+		transfer := n.Transfer(shard)
+		all[transfer.Stream] = []jetstream.ConsumerConfig{transfer.Config}
 	}
 	return all
 }
@@ -275,6 +277,10 @@ func (n Names) WorkerConsumer(namespace, queue string) jetstream.ConsumerConfig 
 // WorkerConsumerName is worker_<namespace>_<queue>, with the queue escaped. If the queue is too long for a consumer name, a hash
 // of the whole replaces its end.
 func WorkerConsumerName(namespace, queue string) string {
+	return consumerName("worker_"+namespace+"_", queue)
+}
+
+func consumerName(begin, queue string) string {
 	const longest = 180
 	token := Escape(queue)
 	if len(token) > longest {
@@ -282,5 +288,5 @@ func WorkerConsumerName(namespace, queue string) string {
 		_, _ = h.Write([]byte(queue))
 		token = token[:longest-33] + "=" + hex.EncodeToString(h.Sum(nil))
 	}
-	return "worker_" + namespace + "_" + token
+	return begin + token
 }

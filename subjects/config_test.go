@@ -20,21 +20,23 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 	for _, id := range awkward {
 		key := schedule.Key{Namespace: "default", ID: id}
 		for subject, pool := range map[string]string{
-			n.Generate(2, key, subjects.WhatWake):                                  subjects.PoolGenerator,
-			n.Generate(2, key, subjects.WhatDue):                                   subjects.PoolGenerator,
-			n.Generate(2, key, subjects.WhatGuard):                                 subjects.PoolGenerator,
-			n.GenerateGuard(2, key, 1):                                             subjects.PoolGenerator,
-			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
-			n.InvokeEnqueue(2, key, schedule.SourceAuto, wire.Span{}):              subjects.PoolInvoker,
-			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
-			n.Timeout(2, key, "r1"):                                                subjects.PoolInvoker,
-			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,
-			n.DueTimer(2, key):                                                     "",
-			n.GuardTimer(2, key, 1):                                                "",
-			n.RetryTimer(2, key):                                                   "",
-			n.BackfillTimer(2, key, "b1"):                                          "",
-			n.TimeoutTimer(2, key, "r1"):                                           "",
-			n.Generate(1, key, subjects.WhatWake):                                  "", // of another shard
+			n.Generate(2, key, subjects.WhatWake):                     subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatDue):                      subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatGuard):                    subjects.PoolGenerator,
+			n.GenerateGuard(2, key, 1):                                subjects.PoolGenerator,
+			n.InvokeWake(2, key):                                      subjects.PoolInvoker,
+			n.InvokeEnqueue(2, key, schedule.SourceAuto, wire.Span{}): subjects.PoolInvoker,
+			n.Callback(2, key, id, "r1"):                              subjects.PoolInvoker,
+			n.Timeout(2, key, "r1"):                                   subjects.PoolInvoker,
+			n.Backfill(2, key, "b1"):                                  subjects.PoolBackfiller,
+			n.ExecutionDue(2, key):                                    subjects.PoolHistory,
+			n.ExecutionTimer(2, key):                                  "",
+			n.DueTimer(2, key):                                        "",
+			n.GuardTimer(2, key, 1):                                   "",
+			n.RetryTimer(2, key):                                      "",
+			n.BackfillTimer(2, key, "b1"):                             "",
+			n.TimeoutTimer(2, key, "r1"):                              "",
+			n.Generate(1, key, subjects.WhatWake):                     "", // of another shard
 			strings.Replace(n.InvokeWake(2, key), "carillon.", "carillon-too.", 1): "",
 		} {
 			pools := []string{}
@@ -81,6 +83,10 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.CallbackAnchor(1):                                n.CallbackStream(1),
 		n.Action("default", "q", "w"):                      n.ActionStream(),
 		n.ActionAnchor():                                   n.ActionStream(),
+		n.Backlog(backQueue):                               n.BacklogStream(),
+		n.BacklogAnchor():                                  n.BacklogStream(),
+		n.BacklogHint(backQueue):                           "",
+		n.Poll(backQueue):                                  "",
 		n.TaskAnchor(1):                                    n.TaskStream(1),
 		n.TaskAnchor(11):                                   n.TaskStream(11),
 		n.PulseTimer(3):                                    n.TaskStream(3),
@@ -93,6 +99,13 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.SharedWorkerDeadLetter():                         n.WorkerDeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
 		n.API("default", subjects.ThingSchedule, "create"): "",
+		n.Journal(1, key):                                  n.JournalStream(1),
+		n.Journal(11, key):                                 n.JournalStream(11),
+		n.Heartbeat(key, "r", 5):                           n.HeartbeatStream(),
+		n.ExecutionTimer(1, key):                           n.TaskStream(1),
+		n.ExecutionDue(1, key):                             n.TaskStream(1),
+		n.Execution(1, "default", "start"):                 "",
+		n.QueryAnswer("default", "q"):                      "",
 	}
 	for _, subject := range scheduleSubjects(n, key) {
 		switch {
@@ -122,6 +135,8 @@ func TestAnchors(t *testing.T) {
 		key := schedule.Key{Namespace: "default", ID: id}
 		for subject, want := range map[string]string{
 			n.Action("default", id, id):               n.ActionAnchor(),
+			n.Backlog(backQueue):                      n.BacklogAnchor(),
+			n.BacklogHint(backQueue):                  "",
 			n.Generate(11, key, subjects.WhatDue):     n.TaskAnchor(11),
 			n.InvokeWake(0, key):                      n.TaskAnchor(0),
 			n.Backfill(2, key, "b1"):                  n.TaskAnchor(2),
@@ -148,12 +163,13 @@ func TestAnchors(t *testing.T) {
 		}
 	}
 	require.False(t, matches(n.WorkerConsumer(key.Namespace, "q").FilterSubject, n.ActionAnchor()))
+	require.False(t, matches(n.BacklogConsumer(backQueue).FilterSubject, n.BacklogAnchor()))
 }
 
 func TestStreamsAreSafe(t *testing.T) {
 	t.Parallel()
 	configs := subjects.Default().StreamConfigs(4, 3)
-	require.Len(t, configs, 6+2*4)
+	require.Len(t, configs, 8+3*4)
 	for _, config := range configs {
 		require.Equal(t, 3, config.Replicas, config.Name)
 		require.Equal(t, jetstream.FileStorage, config.Storage, config.Name)

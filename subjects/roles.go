@@ -7,6 +7,7 @@ const (
 	PoolGenerator  = "generator"
 	PoolInvoker    = "invoker"
 	PoolBackfiller = "backfiller"
+	PoolHistory    = "history"
 )
 
 // Role is what a task is for. It is a token of the task's subject.
@@ -21,6 +22,8 @@ const (
 	// RoleCallback is the completion that a worker reports. Its subjects have a form and a stream of their own.
 	RoleCallback Role = "callback"
 	RoleBackfill Role = "backfill"
+	// RoleExecution looks what is due in a workflow execution.
+	RoleExecution Role = "execution"
 )
 
 // roles says which pool takes the tasks of a role, in the order of the work. Consumers, dead letters, health checks, metrics and
@@ -34,6 +37,7 @@ var roles = []struct {
 	{RoleTimeout, PoolInvoker},
 	{RoleCallback, PoolInvoker},
 	{RoleBackfill, PoolBackfiller},
+	{RoleExecution, PoolHistory},
 }
 
 // Roles returns all roles of tasks, in the order of the work.

@@ -16,11 +16,12 @@ func TestEveryRoleHasItsPlace(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
 	examples := map[subjects.Role]string{
-		subjects.RoleGenerate: n.Generate(2, key, subjects.WhatDue),
-		subjects.RoleInvoke:   n.InvokeWake(2, key),
-		subjects.RoleTimeout:  n.Timeout(2, key, "r"),
-		subjects.RoleCallback: n.Callback(2, key, "q", "r"),
-		subjects.RoleBackfill: n.Backfill(2, key, "b"),
+		subjects.RoleGenerate:  n.Generate(2, key, subjects.WhatDue),
+		subjects.RoleInvoke:    n.InvokeWake(2, key),
+		subjects.RoleTimeout:   n.Timeout(2, key, "r"),
+		subjects.RoleCallback:  n.Callback(2, key, "q", "r"),
+		subjects.RoleBackfill:  n.Backfill(2, key, "b"),
+		subjects.RoleExecution: n.ExecutionDue(2, key),
 	}
 	require.Len(t, examples, len(subjects.Roles()), "a role without an example")
 	for _, role := range subjects.Roles() {
@@ -43,7 +44,7 @@ func TestEveryRoleHasItsPlace(t *testing.T) {
 func TestEveryPoolHasItsPlace(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
-	require.Equal(t, []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller}, subjects.Pools(), "in the order of the work")
+	require.Equal(t, []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller, subjects.PoolHistory}, subjects.Pools(), "in the order of the work")
 	for _, pool := range subjects.Pools() {
 		require.True(t, slices.ContainsFunc(n.ConsumersOfPool(1, pool), func(c subjects.PoolConsumer) bool { return c.Stream == n.TaskStream(1) }), pool)
 		stored := false
@@ -65,6 +66,7 @@ func TestConsumersStayAsTheyAre(t *testing.T) {
 		{"CARILLON_TASKS_7", "generator", "carillon.task.7.generate.>"},
 		{"CARILLON_TASKS_7", "invoker", "carillon.task.7.invoke.>", "carillon.task.7.timeout.>", "carillon.callback.7.>"},
 		{"CARILLON_TASKS_7", "backfiller", "carillon.task.7.backfill.>"},
+		{"CARILLON_TASKS_7", "history", "carillon.task.7.execution.>"},
 		{"CARILLON_CALLBACKS_7", "invoker", "carillon.callback.7.>"},
 	}, got)
 }

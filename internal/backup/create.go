@@ -120,7 +120,8 @@ func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
 // then publishes what follows from it, then its events. A worker reports, then acknowledges, and a report stays until it has been
 // recorded. So whatever has left one of the streams is in one that is copied later.
 func (c *creation) complete(ctx context.Context, m *Manifest) error {
-	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream())
+	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream(),
+		c.Names.BacklogStream())
 	for shard := range m.Shards {
 		order = append(order, c.Names.CallbackStream(shard), c.Names.TaskStream(shard))
 	}

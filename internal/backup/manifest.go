@@ -93,7 +93,7 @@ func (m *Manifest) has(name string) bool {
 // restorable returns the streams to restore from the backup. An earlier release did not have some of them. If all others are in
 // the backup, those are created empty. Completions were in the task streams then, and are taken from there as well.
 func (m *Manifest) restorable(names subjects.Names) []string {
-	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream()}
+	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream(), names.BacklogStream()}
 	for shard := range m.Shards {
 		later = append(later, names.CallbackStream(shard))
 	}
@@ -261,7 +261,10 @@ func (f *File) open(dir string) (*os.File, error) {
 // streamNames returns the names of the streams of an installation, in the order in which a backup copies them. Large streams that
 // only grow are first. Start requests are last, because those that are done meanwhile must be removed again.
 func streamNames(names subjects.Names, shards int) []string {
-	all := []string{names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream(), names.ControlStream(), names.ProgressStream()}
+	all := []string{
+		names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream(), names.ControlStream(), names.ProgressStream(),
+		names.BacklogStream(),
+	}
 	for shard := range shards {
 		all = append(all, names.CallbackStream(shard), names.TaskStream(shard))
 	}

@@ -32,7 +32,7 @@ const (
 )
 
 // roleProcesses are the roles that become processes of their own, in the order in which they are told to end.
-var roleProcesses = []string{"frontend", "generator", "backfiller", "invoker"}
+var roleProcesses = []string{"frontend", "generator", "backfiller", "invoker", "history"}
 
 // RunNATS runs a NATS server on a free port until ctx ends. It writes its URL to out, as one line.
 func RunNATS(ctx context.Context, log *slog.Logger, out io.Writer, dir, sync string) error {

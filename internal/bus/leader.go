@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -71,6 +72,30 @@ func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter 
 		return 0, fmt.Errorf("bus: count subjects of %s: %w", stream, err)
 	}
 	return info.Total, nil
+}
+
+// LeaderCounts returns how many messages each subject has that matches a filter.
+func LeaderCounts(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	all := map[string]uint64{}
+	for {
+		var info struct {
+			Total int `json:"total"`
+			State struct {
+				Subjects map[string]uint64 `json:"subjects"`
+			} `json:"state"`
+		}
+		err := leaderInfo(ctx, js, stream, map[string]any{"subjects_filter": filter, "offset": len(all)}, &info)
+		if err != nil {
+			return nil, fmt.Errorf("bus: count messages of %s: %w", stream, err)
+		}
+		before := len(all)
+		maps.Copy(all, info.State.Subjects)
+		if len(all) >= info.Total || len(all) == before {
+			return all, nil
+		}
+	}
 }
 
 // LeaderSequence returns the sequence of the last message that a stream has stored, even if the message is gone; 0 if it never had one.

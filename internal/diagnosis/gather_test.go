@@ -57,7 +57,7 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 
 	facts := gather(t, conn, js, names)
 	assert.Empty(t, facts.Problems)
-	assert.Len(t, facts.Streams, 3+6+2*2)
+	assert.Len(t, facts.Streams, 3+7+2*2)
 	var rolls []string
 	for i := range facts.Streams {
 		if facts.Streams[i].Rolls {

@@ -57,12 +57,35 @@ const (
 	FindingLeft   = "left"
 	FindingFailed = "failed"
 
-	TimerDue      = "due"
-	TimerGuard    = "guard"
-	TimerRetry    = "retry"
-	TimerBackfill = "backfill"
-	TimerTimeout  = "timeout"
-	TimerOther    = "other"
+	TimerDue       = "due"
+	TimerGuard     = "guard"
+	TimerRetry     = "retry"
+	TimerBackfill  = "backfill"
+	TimerTimeout   = "timeout"
+	TimerExecution = "execution"
+	TimerOther     = "other"
+
+	PollTask  = "task"
+	PollEmpty = "empty"
+
+	OfferedNew     = "new"
+	OfferedBacklog = "backlog"
+
+	OfferTaken  = "taken"
+	OfferBusy   = "busy"
+	OfferNobody = "nobody"
+
+	BacklogStarted   = "started"
+	BacklogForgotten = "forgotten"
+	BacklogReturned  = "returned"
+	BacklogFailed    = "failed"
+
+	HistoryOK      = "ok"
+	HistoryRefused = "refused"
+
+	HistoryCached  = "cache"
+	HistoryTail    = "tail"
+	HistoryJournal = "journal"
 
 	WatchedSkipped = "skipped"
 	WatchedMissed  = "missed"
@@ -72,6 +95,7 @@ const (
 var (
 	aNamespace = Attribute{Name: "namespace", Means: "the namespaces there are"}
 	aQueue     = Attribute{Name: "task_queue", Means: "the first task queues there are, and (other)"}
+	aTaskKind  = Attribute{Name: "kind", Values: []string{string(subjects.QueueWorkflow), string(subjects.QueueActivity)}}
 	aSource    = Attribute{Name: "source", Values: []string{SourceAutomatic, SourceManual}}
 	aStatus    = Attribute{Name: "status", Values: texts(schedule.Statuses())}
 	aPool      = Attribute{Name: "pool", Values: subjects.Pools()}
@@ -106,4 +130,6 @@ var (
 	durationBuckets = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600, 14400, 43200, 86400}
 	// requestBuckets are for operations that use the network once or a few times.
 	requestBuckets = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+	// rpcBuckets are for requests that may wait for something to happen.
+	rpcBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90}
 )

@@ -35,6 +35,27 @@ var (
 	})
 )
 
+// The gateway, which serves Temporal's clients.
+var (
+	GatewayRequests = newCounter(GroupAPI, Instrument{
+		Name: "carillon.gateway.requests", Unit: "{request}", By: byGateway,
+		Description: "Requests of Temporal's clients that were answered.",
+		Attributes: []Attribute{
+			{Name: "method", Means: "the methods of Temporal's services, such as StartWorkflowExecution"},
+			{Name: "code", Means: "the names of gRPC's codes, such as OK and NotFound"},
+		},
+	})
+	GatewayDuration = newHistogram(GroupAPI, Instrument{
+		Name: "carillon.gateway.request.duration", Unit: "s", By: byGateway, Buckets: rpcBuckets,
+		Description: "From the arrival of a request of one of Temporal's clients until its answer. A poll takes up to a minute.",
+		Attributes:  []Attribute{{Name: "method", Means: "as above"}},
+	})
+	GatewayActive = newUpDown(GroupAPI, Instrument{
+		Name: "carillon.gateway.active_requests", Unit: "{request}", By: byGateway,
+		Description: "Requests of Temporal's clients that are being answered, polls that wait among them.",
+	})
+)
+
 // Search, consistency, jobs and the event history.
 var (
 	SearchStaleness = newGauge(GroupUpkeep, Instrument{

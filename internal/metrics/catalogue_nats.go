@@ -24,7 +24,7 @@ var (
 	TimersArmed = newCounter(GroupState, Instrument{
 		Name: "carillon.timer.armed", Unit: "{timer}", By: "every role but worker",
 		Description: "Timers that were armed: delayed messages.",
-		Attributes:  []Attribute{oneOf("kind", TimerDue, TimerGuard, TimerRetry, TimerBackfill, TimerTimeout, TimerOther)},
+		Attributes:  []Attribute{oneOf("kind", TimerDue, TimerGuard, TimerRetry, TimerBackfill, TimerTimeout, TimerExecution, TimerOther)},
 	})
 )
 

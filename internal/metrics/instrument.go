@@ -29,16 +29,18 @@ type Group string
 
 // The groups.
 const (
-	GroupRuns      Group = "Runs and actions"
-	GroupBackfills Group = "Triggers and backfills"
-	GroupPools     Group = "Pools"
-	GroupQueues    Group = "Task queues"
-	GroupWorkers   Group = "Workers"
-	GroupAPI       Group = "API and namespaces"
-	GroupState     Group = "State and timers"
-	GroupNATS      Group = "NATS and JetStream"
-	GroupUpkeep    Group = "Search, consistency and jobs"
-	GroupWatched   Group = "Watched schedules"
+	GroupRuns       Group = "Runs and actions"
+	GroupBackfills  Group = "Triggers and backfills"
+	GroupPools      Group = "Pools"
+	GroupQueues     Group = "Task queues"
+	GroupExecutions Group = "Workflow executions"
+	GroupTasks      Group = "Tasks of workflow executions"
+	GroupWorkers    Group = "Workers"
+	GroupAPI        Group = "API and namespaces"
+	GroupState      Group = "State and timers"
+	GroupNATS       Group = "NATS and JetStream"
+	GroupUpkeep     Group = "Search, consistency and jobs"
+	GroupWatched    Group = "Watched schedules"
 )
 
 // Instrument describes one entry of the catalogue.
@@ -73,8 +75,8 @@ var catalogue []Instrument
 // Groups returns all groups, in the order of the catalogue.
 func Groups() []Group {
 	return []Group{
-		GroupRuns, GroupBackfills, GroupQueues, GroupPools, GroupWorkers, GroupAPI, GroupState, GroupNATS, GroupUpkeep,
-		GroupWatched,
+		GroupRuns, GroupBackfills, GroupQueues, GroupPools, GroupExecutions, GroupTasks, GroupWorkers, GroupAPI, GroupState, GroupNATS,
+		GroupUpkeep, GroupWatched,
 	}
 }
 

@@ -61,7 +61,7 @@ func TestSurvey(t *testing.T) {
 
 	b.refresh(t.Context())
 	require.True(t, b.up)
-	require.Len(t, b.streams, 13, "six of all shards, the bucket of the cluster, and three of each shard")
+	require.Len(t, b.streams, 14, "seven of all shards, the bucket of the cluster, and three of each shard")
 	tasks := b.stream(t, b.Names.TaskStream(1))
 	assert.EqualValues(t, 4, tasks.state.Msgs, "with the pulse, its timer and what it has delivered")
 	assert.Positive(t, tasks.state.Bytes)

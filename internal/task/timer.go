@@ -93,7 +93,7 @@ func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
 func kindOf(timerSubject string) string {
 	kind := subjects.KindOfTimer(timerSubject)
 	switch kind {
-	case metrics.TimerDue, metrics.TimerGuard, metrics.TimerRetry, metrics.TimerBackfill, metrics.TimerTimeout:
+	case metrics.TimerDue, metrics.TimerGuard, metrics.TimerRetry, metrics.TimerBackfill, metrics.TimerTimeout, metrics.TimerExecution:
 		return kind
 	}
 	return metrics.TimerOther

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// StartRequest begins the span of a request to the API on a subject. Its kind is client in the process that makes the request,
+// StartRequest begins the span of a request on a subject: to the API, or to the owner of an execution. Its kind is client in the process that makes the request,
 // and server in the one that answers. Its name is the thing and the verb, such as "schedule.create". The caller ends it. A client
 // process that exports no spans makes none.
 func StartRequest(ctx context.Context, kind trace.SpanKind, subject string) (context.Context, trace.Span) {
@@ -33,13 +33,20 @@ func startRequest(ctx context.Context, tracer trace.Tracer, kind trace.SpanKind,
 	return ctx, span
 }
 
-// splitRequest returns the namespace of an API subject, and its thing and verb.
+// splitRequest returns the namespace of a subject of requests, and its thing and verb: there are only a few of these. Other subjects share
+// one name.
 func splitRequest(subject string) (namespace, name string) {
-	parts := strings.SplitN(subject, ".", 4) // <prefix>.api.<namespace>.<thing>.<verb>
-	if len(parts) < 4 {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 {
 		return "", "request"
 	}
-	return parts[2], parts[3]
+	switch parts[1] {
+	case "api": // <prefix>.api.<namespace>.<thing>.<verb>
+		return parts[2], parts[3] + "." + parts[4]
+	case "execution": // <prefix>.execution.<shard>.<namespace>.<verb>
+		return parts[3], parts[1] + "." + parts[4]
+	}
+	return "", "request"
 }
 
 // Refused records in the span of a request that the answer was an error. The span has failed only if the server is at fault: code

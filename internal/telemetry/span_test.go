@@ -242,8 +242,28 @@ func TestRequests(t *testing.T) {
 	}, attributesOf(got))
 	assert.Equal(t, codes.Unset, got.Status().Code, "the mistake is that of the caller")
 	assert.Equal(t, codes.Error, ended()[1].Status().Code)
-	_, name := splitRequest("odd")
-	assert.Equal(t, "request", name)
+	for subject, want := range map[string][2]string{
+		"odd": {"", "request"}, "carillon.other.default.a.b": {"", "request"}, "carillon.execution.3.default.start": {"default", "execution.start"},
+	} {
+		namespace, name := splitRequest(subject)
+		assert.Equal(t, want, [2]string{namespace, name}, subject)
+	}
+}
+
+func TestRPCs(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	_, span := startRPC(t.Context(), tracer, "/temporal.Service/Method", "default")
+	span.End()
+	got := ended()[0]
+	assert.Equal(t, "temporal.Service/Method", got.Name())
+	assert.Equal(t, trace.SpanKindServer, got.SpanKind())
+	assert.Equal(t, map[string]string{
+		"rpc.system": "grpc", "rpc.service": "temporal.Service", "rpc.method": "Method", "carillon.namespace": "default",
+	}, attributesOf(got))
+	off := noop.NewTracerProvider().Tracer("")
+	_, span = startRPC(t.Context(), off, "/temporal.Service/Method", "default")
+	assert.False(t, span.IsRecording())
 }
 
 // TestHTTPRequestsKeepSecrets: spans show no part of a URL that may be secret.

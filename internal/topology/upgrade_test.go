@@ -106,7 +106,7 @@ func (b bundle) requireBounded(t *testing.T, s topology.Settings) (bytes int64, 
 func TestSmallServer(t *testing.T) {
 	t.Parallel()
 	const room = 40 << 20
-	for taken, want := range map[int64]int{0: 0, room - 1<<19: 2 + 2} {
+	for taken, want := range map[int64]int{0: 0, room - 1<<19: 4 + 2} {
 		_, js := natstest.Connect(t, natstest.Server(t, natstest.MaxStore(room)))
 		if taken > 0 {
 			_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", MaxBytes: taken})

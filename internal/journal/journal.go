@@ -1,0 +1,187 @@
+// Package journal stores and reads the journals of workflow executions. A journal belongs to one workflow ID: it is a subject of the stream
+// of its shard, and each message is an entry.
+//
+//   - [Journals.Append] adds an entry behind the last one that the caller knows. If another entry is there, it adds nothing and returns
+//     [ErrConflict]. Each entry has an ID, so Append recognizes its own entry after a lost acknowledgement, and has one of two outcomes as
+//     long as the caller waits: the entry is in the journal, or it never will be.
+//   - [Journals.Last] asks the leader of the stream, so it sees every entry that has been acknowledged.
+//   - [Journals.Read] reads in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
+//     lags behind, Read asks the leader.
+//
+// The package knows no execution and must never look into an entry. Only history imports it. It may import schedule, subjects,
+// internal/bus and internal/sleep.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// HeaderID is the header with the ID of an entry.
+const HeaderID = "Carillon-Entry"
+
+const (
+	// batch is how many entries one answer of NATS has at most.
+	batch = 1000
+	// firstPause is the wait before an entry is sent again. It doubles up to maxPause.
+	firstPause = 2 * time.Millisecond
+	maxPause   = 250 * time.Millisecond
+)
+
+var (
+	// ErrConflict: the journal has another entry at that place, and the new one is not in it.
+	ErrConflict = errors.New("journal: another entry was faster")
+	// ErrUnknown: the caller stopped waiting before NATS said whether the entry is stored.
+	ErrUnknown = errors.New("journal: it is not known whether the entry is stored")
+	// ErrNone: the journal has no entry.
+	ErrNone = errors.New("journal: no entry")
+)
+
+// Journals are the journals of an installation. They are safe for concurrent use.
+type Journals struct {
+	js        jetstream.JetStream
+	names     subjects.Names
+	publisher *bus.Publisher
+	reader    *bus.Reader
+}
+
+// Entry is one entry of a journal.
+type Entry struct {
+	Sequence uint64
+	ID       string
+	Data     []byte
+}
+
+// New returns the journals that a connection reaches. The caller closes them.
+func New(js jetstream.JetStream, names subjects.Names) *Journals {
+	return &Journals{js: js, names: names, publisher: bus.NewPublisher(js), reader: bus.NewReader(js)}
+}
+
+// Close ends the work in the background. The connection stays open.
+func (j *Journals) Close() { j.publisher.Close() }
+
+// MaxEntry is how many bytes an entry of a key may have.
+func (j *Journals) MaxEntry(key schedule.Key) int {
+	const headers = 256
+	return int(j.js.Conn().MaxPayload()) - headers - len(j.names.Journal(0, key))
+}
+
+// Append adds an entry behind the one with the sequence last, or as the first if last is 0, and returns its sequence. The ID is of the
+// caller's choice and belongs to this entry alone. The error is or wraps:
+//
+//   - [ErrConflict]: the entry is not in the journal and never will be.
+//   - [ErrUnknown]: ctx ended too early. The entry may be in the journal, now or some seconds later.
+//   - another error: NATS refuses the entry, for example because it is too large.
+func (j *Journals) Append(ctx context.Context, shard int, key schedule.Key, last uint64, id string, data []byte) (uint64, error) {
+	subject := j.names.Journal(shard, key)
+	sequence, err := j.publisher.Publish(ctx, entryMessage(subject, last, id, data))
+	if err == nil || isFinal(err) {
+		return sequence, err
+	}
+	return j.resolve(ctx, shard, subject, last, id, data, err)
+}
+
+func entryMessage(subject string, last uint64, id string, data []byte) *nats.Msg {
+	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{
+		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(last, 10)}, HeaderID: {id},
+	}}
+}
+
+// isFinal reports whether NATS has refused an entry for a reason that stays.
+func isFinal(err error) bool {
+	return errors.Is(err, nats.ErrMaxPayload) || bus.CodeOf(err) != 0 && !bus.IsWrongSequence(err) && !isPassing(err)
+}
+
+// isPassing reports whether a refusal is due to the state of the cluster.
+func isPassing(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.Code >= 500
+}
+
+// resolve finds out what has become of an entry that was refused, or not acknowledged. The next entry behind last tells: it is this one
+// or another. If there is none, the entry is sent again. That is safe, because the stream takes only one entry that expects last.
+//
+// A stream with several replicas may refuse an entry that expects the right sequence, so a refusal alone does not tell.
+func (j *Journals) resolve(
+	ctx context.Context, shard int, subject string, last uint64, id string, data []byte, reason error,
+) (sequence uint64, err error) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		next, err := bus.LeaderNext(ctx, j.js, j.names.JournalStream(shard), subject, last+1)
+		switch {
+		case err == nil && next.Header.Get(HeaderID) == id:
+			return next.Sequence, nil
+		case err == nil:
+			return 0, fmt.Errorf("%w: %s after %d", ErrConflict, subject, last)
+		}
+		if sleep.For(ctx, pause) != nil {
+			return 0, fmt.Errorf("%w: %s after %d: %w", ErrUnknown, subject, last, reason)
+		}
+		if !errors.Is(err, bus.ErrNone) {
+			continue // the leader does not answer
+		}
+		sequence, err = j.publisher.Publish(ctx, entryMessage(subject, last, id, data))
+		if err == nil || isFinal(err) {
+			return sequence, err
+		}
+		reason = err
+	}
+}
+
+// Last returns the last entry of a journal, as the leader of the stream knows it; ErrNone if there is none.
+func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry, error) {
+	m, err := bus.LeaderLast(ctx, j.js, j.names.JournalStream(shard), j.names.Journal(shard, key))
+	if errors.Is(err, bus.ErrNone) {
+		return Entry{}, fmt.Errorf("%w: %s/%s", ErrNone, key.Namespace, key.ID)
+	}
+	return entryOf(m), err
+}
+
+func entryOf(m bus.Message) Entry { return Entry{m.Sequence, m.Header.Get(HeaderID), m.Data} }
+
+// Read calls each for the entries of a journal with sequences of from to through, in their order, until it returns an error or false. The
+// journal must have had an entry with the sequence through. If the journal is purged meanwhile, the error wraps ErrNone.
+func (j *Journals) Read(
+	ctx context.Context, shard int, key schedule.Key, from, through uint64, each func(Entry) (more bool, err error),
+) error {
+	stream, subject := j.names.JournalStream(shard), j.names.Journal(shard, key)
+	for from = max(from, 1); from <= through; {
+		found, err := j.some(ctx, stream, subject, from)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			if m.Sequence > through {
+				return nil
+			}
+			if more, err := each(entryOf(m)); err != nil || !more {
+				return err
+			}
+			from = m.Sequence + 1
+		}
+	}
+	return nil
+}
+
+// some returns one entry or more. It asks the leader if a replica does not know of any.
+func (j *Journals) some(ctx context.Context, stream, subject string, from uint64) ([]bus.Message, error) {
+	found, err := j.reader.Subject(ctx, stream, subject, from, batch)
+	if err == nil && len(found) > 0 {
+		return found, nil
+	}
+	m, err := bus.LeaderNext(ctx, j.js, stream, subject, from)
+	if errors.Is(err, bus.ErrNone) {
+		return nil, fmt.Errorf("%w: %s from %d", ErrNone, subject, from)
+	}
+	return []bus.Message{m}, err
+}

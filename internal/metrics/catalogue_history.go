@@ -1,0 +1,37 @@
+package metrics
+
+// Workflow executions: their journals, and the requests about them.
+var (
+	HistoryRequests = newHistogram(GroupExecutions, Instrument{
+		Name: "carillon.history.request.duration", Unit: "s", By: byHistory, Buckets: requestBuckets,
+		Description: "From a request about a workflow execution until its answer.",
+		Attributes: []Attribute{
+			{Name: "verb", Means: "the verbs of requests about executions, such as start and complete-workflow-task"},
+			oneOf("outcome", HistoryOK, HistoryRefused, OutcomeError),
+		},
+	})
+	HistoryEntries = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.entries", Unit: "{entry}", By: byHistory,
+		Description: "Entries that were appended to journals.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	HistoryConflicts = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.conflicts", Unit: "{entry}", By: byHistory,
+		Description: "Entries that were decided anew, because another process had appended one in between.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	HistoryLoads = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.loads", Unit: "{execution}", By: byHistory,
+		Description: "How an execution was found for a request: in the memory of the process, with entries that others had added, or in its " +
+			"journal.",
+		Attributes: []Attribute{oneOf("from", HistoryCached, HistoryTail, HistoryJournal)},
+	})
+	HistoryTransfer = newHistogram(GroupExecutions, Instrument{
+		Name: "carillon.history.transfer.duration", Unit: "s", By: byHistory, Buckets: requestBuckets,
+		Description: "From the append of an entry until what it makes due has been done: its tasks are with workers or in the backlog.",
+	})
+	HistoryRecovered = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.recovered", Unit: "{entry}", By: byHistory,
+		Description: "Entries whose work was done by another process than the one that appended them, or later.",
+	})
+)

@@ -1,0 +1,255 @@
+package offer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+)
+
+// askWait bounds the wait for one gateway. A gateway answers at once, unless it is dead and NATS does not know that yet.
+const askWait = time.Second
+
+// keepExpired is how much longer than it is wanted a task stays in the backlog: the clocks of NATS and of history may differ.
+const keepExpired = time.Minute
+
+// Offerer offers tasks to polls. [NewOfferer] makes it. It is safe for concurrent use.
+type Offerer struct {
+	config  Config
+	bus     bus.Bus
+	source  string
+	inbox   string // what the subjects of all answers begin with
+	answers *nats.Subscription
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[string]chan reply // by the last token of the subject
+}
+
+// reply is an answer, or ErrNobody.
+type reply struct {
+	poller Poller
+	err    error
+}
+
+// NewOfferer returns an offerer. The bus stores what goes into the backlog, and may be nil for an offerer that stores nothing. source says
+// for the metrics what is offered: metrics.OfferedNew or metrics.OfferedBacklog. The caller must call Close.
+func NewOfferer(config Config, bus bus.Bus, source string) (*Offerer, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	o := &Offerer{config: config, bus: bus, source: source, inbox: config.Conn.NewInbox() + ".", waiting: map[string]chan reply{}}
+	o.answers, err = config.Conn.Subscribe(o.inbox+"*", o.take)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Close ends the subscription for answers; the connection stays open. No offer may be made afterwards.
+func (o *Offerer) Close() {
+	_ = o.answers.Unsubscribe() // it fails only if the connection is closed
+}
+
+// Offer finds a poll that waits on a queue, and reserves it for some seconds. The caller then calls Hand, once. patience is how long the
+// offer stands if there are pollers and none is free, as for a worker that has just got a task and comes right back. Without patience,
+// one gateway is asked and no other. Errors: [ErrBusy], [ErrNobody], that of ctx, a queue that is not valid, or those of NATS. After an
+// error no poll is reserved for long.
+func (o *Offerer) Offer(ctx context.Context, q Queue, patience time.Duration) (Poller, error) {
+	if err := cmp.Or(ctx.Err(), q.Validate()); err != nil {
+		return Poller{}, err
+	}
+	found, err := o.request(ctx, q, nil)
+	if patience > 0 && errors.Is(err, ErrBusy) {
+		found, err = o.stand(ctx, q, patience)
+	}
+	metrics.Offers.Add(ctx, 1, q.Namespace, string(q.Kind), o.source, outcome(err))
+	return found, err
+}
+
+// Polled reports whether there may be a poll on a queue now or soon. It reserves none. Errors are that of ctx, and those of NATS.
+func (o *Offerer) Polled(ctx context.Context, q Queue) (bool, error) {
+	_, err := o.request(ctx, q, []byte(probe))
+	switch {
+	case errors.Is(err, ErrBusy):
+		return true, nil
+	case errors.Is(err, ErrNobody):
+		return false, nil
+	}
+	return false, err
+}
+
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return metrics.OfferTaken
+	case errors.Is(err, ErrBusy):
+		return metrics.OfferBusy
+	case errors.Is(err, ErrNobody):
+		return metrics.OfferNobody
+	}
+	return metrics.OutcomeError
+}
+
+// request asks one gateway.
+func (o *Offerer) request(ctx context.Context, q Queue, what []byte) (Poller, error) {
+	token, answers := o.expect()
+	defer o.forget(token, answers)
+	if err := o.config.Conn.PublishRequest(o.config.Names.Poll(q), o.inbox+token, what); err != nil {
+		return Poller{}, err
+	}
+	return wait(ctx, answers, askWait)
+}
+
+// stand asks all gateways, and waits until one has a free poll. It asks again now and then, because the worker may come back to a gateway
+// that it has not used before.
+func (o *Offerer) stand(ctx context.Context, q Queue, patience time.Duration) (found Poller, err error) {
+	token, answers := o.expect()
+	defer o.forget(token, answers)
+	offer := standing{ID: o.inbox + token, Patience: patience}
+	for err = ErrBusy; errors.Is(err, ErrBusy) && offer.Patience > 0; offer.Patience -= askWait {
+		if err := o.standing(q, offer); err != nil {
+			return Poller{}, err
+		}
+		found, err = wait(ctx, answers, min(offer.Patience, askWait))
+	}
+	if !errors.Is(err, ErrNobody) || errors.Is(err, ErrBusy) {
+		// If this fails, the offer ends by itself, and forget or take sets a poll free that is reserved until then.
+		_ = o.standing(q, standing{ID: offer.ID})
+	}
+	return found, err
+}
+
+// standing sends a standing offer, or its end.
+func (o *Offerer) standing(q Queue, s standing) error {
+	data, err := codec.Marshal(&s)
+	if err != nil {
+		return err
+	}
+	if s.Patience == 0 {
+		return o.config.Conn.Publish(o.config.Names.StandingOffer(q), data)
+	}
+	return o.config.Conn.PublishRequest(o.config.Names.StandingOffer(q), s.ID, data)
+}
+
+// wait waits for an answer. No answer in time is ErrBusy.
+func wait(ctx context.Context, answers <-chan reply, limit time.Duration) (Poller, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case r := <-answers:
+		return r.poller, r.err
+	case <-timer.C:
+		return Poller{}, ErrBusy
+	case <-ctx.Done():
+		return Poller{}, ctx.Err()
+	}
+}
+
+// expect prepares for answers. The caller must pass what it returns to forget.
+func (o *Offerer) expect() (token string, answers chan reply) {
+	answers = make(chan reply, 1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last++
+	token = strconv.FormatUint(o.last, inboxBase)
+	o.waiting[token] = answers
+	return token, answers
+}
+
+// forget ends the wait for answers. A poll that was found meanwhile is set free.
+func (o *Offerer) forget(token string, answers <-chan reply) {
+	o.mu.Lock()
+	delete(o.waiting, token)
+	o.mu.Unlock()
+	select {
+	case r := <-answers:
+		o.release(r)
+	default:
+	}
+}
+
+// take takes an answer. A poll that nobody has waited for is set free.
+func (o *Offerer) take(msg *nats.Msg) {
+	r, ok := parseReply(msg)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	answers, late := o.waiting[strings.TrimPrefix(msg.Subject, o.inbox)], true
+	if answers != nil {
+		select {
+		case answers <- r:
+			late = false
+		default: // another gateway was faster
+		}
+	}
+	o.mu.Unlock()
+	if late {
+		o.release(r)
+	}
+}
+
+func (o *Offerer) release(r reply) {
+	if r.err == nil {
+		_ = o.config.Conn.Publish(r.poller.Inbox, nil) // if it fails, the reservation ends by itself
+	}
+}
+
+// parseReply reads an answer to an offer.
+func parseReply(msg *nats.Msg) (reply, bool) {
+	if msg.Header.Get("Status") == "503" {
+		return reply{err: ErrNobody}, true
+	}
+	var a answer
+	if codec.Unmarshal(msg.Data, &a) != nil {
+		return reply{}, false
+	}
+	if a.Poller.Inbox == "" {
+		return reply{err: ErrBusy}, true
+	}
+	return reply{poller: a.Poller}, true
+}
+
+// Hand gives a task to the poll that Offer has found. Without a task, the offer is withdrawn, and the poll goes on waiting. If the poll has
+// ended meanwhile, the task goes to another poll of the queue, if there is one within a few seconds, and is lost otherwise: nil does not
+// mean that a worker has the task. Errors are those of ctx and of NATS.
+func (o *Offerer) Hand(ctx context.Context, to Poller, task []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return o.config.Conn.Publish(to.Inbox, task)
+}
+
+// Store stores a task in the backlog of a queue, and tells matching. A task that expires is removed soon afterwards, even if nobody polls. Errors are those of NATS. After one that is not a refusal
+// (jetstream.APIError) the task may be stored. A queue that is full refuses it.
+func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
+	if err := q.Validate(); err != nil {
+		return err
+	}
+	data, err := task.Marshal()
+	if err != nil {
+		return err
+	}
+	msg := &nats.Msg{Subject: o.config.Names.Backlog(q), Data: data}
+	if !task.Expires.IsZero() {
+		keep := max(task.Expires.Sub(o.config.Now()), 0) + keepExpired
+		msg.Header = nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(int64(keep/time.Second), 10)}}
+	}
+	if err := o.bus.Publish(ctx, msg); err != nil {
+		return err
+	}
+	_ = o.config.Conn.Publish(o.config.Names.BacklogHint(q), nil) // matching looks by itself, too
+	return nil
+}

@@ -1,0 +1,147 @@
+package subjects
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Workflow executions. The key of an execution is its namespace and its workflow ID, and [ShardOf] says in which shard it is.
+
+const (
+	// heartbeatBytes is how many bytes of heartbeats are kept for all activities together, unless an operator has chosen otherwise. A
+	// server that cannot reserve that much keeps fewer.
+	heartbeatBytes = 256 << 20
+	// transferAckWait is how long a process may be silent about an entry of a journal before another process gets it. It is longer than
+	// the effects of an entry may take.
+	transferAckWait = 30 * time.Second
+	// transferConsumer is the name of the consumer of each journal stream.
+	transferConsumer = "transfer"
+)
+
+// JournalStream holds the journals of the executions of one shard. An entry stays until it is purged.
+func (n Names) JournalStream(shard int) string { return n.upper + "_HISTORY_" + strconv.Itoa(shard) }
+
+// Journal is the subject of the journal of one workflow ID. Each message is an entry.
+func (n Names) Journal(shard int, key schedule.Key) string {
+	return n.journals(shard) + key.Namespace + "." + Escape(key.ID)
+}
+
+// Journals matches the journals of a namespace in one shard.
+func (n Names) Journals(shard int, namespace string) string {
+	return n.journals(shard) + namespace + ".*"
+}
+
+func (n Names) journals(shard int) string { return n.prefix + ".journal." + strconv.Itoa(shard) + "." }
+
+// ParseJournal takes apart a subject made by Journal.
+func (n Names) ParseJournal(subject string) (shard int, key schedule.Key, err error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".journal.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 || tokens[1] == "" {
+		return 0, schedule.Key{}, fmt.Errorf("subjects: %q is not the subject of a journal", subject)
+	}
+	shard, err = strconv.Atoi(tokens[0])
+	if err != nil || shard < 0 {
+		return 0, schedule.Key{}, fmt.Errorf("subjects: %q has no shard number", subject)
+	}
+	id, err := Unescape(tokens[2])
+	return shard, schedule.Key{Namespace: tokens[1], ID: id}, err
+}
+
+// Transfer is the consumer through which the entries of the journals of one shard reach those who carry them out.
+func (n Names) Transfer(shard int) PoolConsumer {
+	return PoolConsumer{n.JournalStream(shard), jetstream.ConsumerConfig{
+		Durable: transferConsumer, FilterSubjects: []string{n.journals(shard) + ">"}, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: transferAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,
+	}}
+}
+
+// HeartbeatStream holds the last heartbeat of each activity.
+func (n Names) HeartbeatStream() string { return n.upper + "_HEARTBEATS" }
+
+// Heartbeat is the subject of the heartbeats of one activity: that of the run with this ID, scheduled by this event.
+func (n Names) Heartbeat(key schedule.Key, runID string, event int64) string {
+	return n.prefix + ".heartbeat." + key.Namespace + "." + Escape(key.ID) + "." + Escape(runID) + "." + strconv.FormatInt(event, 10)
+}
+
+// Heartbeats matches the heartbeats of all activities of a run.
+func (n Names) Heartbeats(key schedule.Key, runID string) string {
+	return n.prefix + ".heartbeat." + key.Namespace + "." + Escape(key.ID) + "." + Escape(runID) + ".*"
+}
+
+// EventOfHeartbeat returns the event in a subject made by Heartbeat.
+func EventOfHeartbeat(subject string) (int64, error) {
+	return strconv.ParseInt(subject[strings.LastIndexByte(subject, '.')+1:], 10, 64)
+}
+
+// Execution is the subject of a request about one execution, such as "signal".
+func (n Names) Execution(shard int, namespace, verb string) string {
+	return n.prefix + ".execution." + strconv.Itoa(shard) + "." + namespace + "." + verb
+}
+
+// Executions matches all requests about executions.
+func (n Names) Executions() string { return n.prefix + ".execution.*.*.*" }
+
+// Request is what the subject of a request about an execution says.
+type Request struct {
+	Shard     int
+	Namespace string
+	Verb      string
+}
+
+// ParseExecution takes apart a subject made by Execution.
+func (n Names) ParseExecution(subject string) (Request, error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".execution.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 || tokens[1] == "" || tokens[2] == "" {
+		return Request{}, fmt.Errorf("subjects: %q is not the subject of a request about an execution", subject)
+	}
+	shard, err := strconv.Atoi(tokens[0])
+	if err != nil || shard < 0 {
+		return Request{}, fmt.Errorf("subjects: %q has no shard number", subject)
+	}
+	return Request{Shard: shard, Namespace: tokens[1], Verb: tokens[2]}, nil
+}
+
+// QueryAnswer is the subject on which the answer to a query is awaited. Nothing on it is stored.
+func (n Names) QueryAnswer(namespace, id string) string {
+	return n.prefix + ".query." + namespace + "." + Escape(id)
+}
+
+// ExecutionTimer is the one delayed message of a workflow ID.
+func (n Names) ExecutionTimer(shard int, key schedule.Key) string {
+	return n.timer(shard, "execution", key)
+}
+
+// ExecutionDue is the subject on which ExecutionTimer delivers.
+func (n Names) ExecutionDue(shard int, key schedule.Key) string {
+	return n.task(shard, RoleExecution, key, WhatDue)
+}
+
+func (n Names) journalConfig(shard, replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.JournalStream(shard), Description: "Carillon: journals of the workflow executions of shard " + strconv.Itoa(shard),
+		Subjects: []string{n.journals(shard) + ">"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: PlainWindow, AllowDirect: true,
+	}
+}
+
+// heartbeatConfig bounds the bytes, and not the age alone, because activities may send heartbeats as fast as they like.
+func (n Names) heartbeatConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.HeartbeatStream(), Description: "Carillon: heartbeats of activities",
+		Subjects: []string{n.prefix + ".heartbeat.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+		MaxBytes: heartbeatBytes, Discard: jetstream.DiscardOld,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: PlainWindow, MaxAge: ControlAge, AllowDirect: true,
+	}
+}
+
+// Committer is the subject on which a process of the pool history is asked what has become of an entry that it has committed. The ID of the
+// process is one token. Nothing on the subject is stored.
+func (n Names) Committer(process string) string { return n.prefix + ".committer." + process }

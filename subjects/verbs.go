@@ -1,0 +1,32 @@
+package subjects
+
+// The verbs of requests to the owner of an execution: see [Names.Execution]. Request and answer are the messages of the RPC of Temporal that
+// has nearly the same name.
+const (
+	VerbStart           = "start"
+	VerbSignal          = "signal"
+	VerbSignalWithStart = "signal-with-start"
+	VerbRequestCancel   = "request-cancel"
+	VerbTerminate       = "terminate"
+	VerbDescribe        = "describe"
+	VerbQuery           = "query"
+	// VerbHistory is GetWorkflowExecutionHistory. The owner does not wait for a new event: it answers with what there is.
+	VerbHistory = "history"
+
+	// VerbStartTask starts a task of the backlog for a poll that is reserved: an offer.Start, to an empty answer.
+	VerbStartTask = "start-task"
+
+	VerbCompleteWorkflowTask = "complete-workflow-task"
+	VerbFailWorkflowTask     = "fail-workflow-task"
+	VerbResetSticky          = "reset-sticky"
+
+	VerbCompleteActivity  = "complete-activity"
+	VerbFailActivity      = "fail-activity"
+	VerbCancelActivity    = "cancel-activity"
+	VerbHeartbeatActivity = "heartbeat-activity"
+
+	VerbCompleteActivityByID  = "complete-activity-by-id"
+	VerbFailActivityByID      = "fail-activity-by-id"
+	VerbCancelActivityByID    = "cancel-activity-by-id"
+	VerbHeartbeatActivityByID = "heartbeat-activity-by-id"
+)
