@@ -1,0 +1,152 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What a process answers about an entry that it has committed.
+const (
+	answerDone = "done"
+	answerLeft = "left"
+)
+
+// commits are the entries that this process has appended and whose work is not done yet. The ID of an entry begins with that of its process,
+// so an own entry that is not here is done. It is safe for concurrent use.
+type commits struct {
+	process string
+
+	mu      sync.Mutex
+	last    uint64
+	pending map[string]*commit
+	// left are the entries whose work this process has given up, until the consumer delivers them.
+	left map[string]struct{}
+}
+
+// commit is an entry whose work is not done yet.
+type commit struct {
+	delivered jetstream.Msg // by the consumer; nil if it has not come yet
+	asked     []*nats.Msg   // by other processes
+}
+
+func newCommits(process string) *commits {
+	return &commits{process: process, pending: map[string]*commit{}, left: map[string]struct{}{}}
+}
+
+// begin returns the ID for an entry that is about to be appended.
+func (c *commits) begin() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	id := c.process + "-" + strconv.FormatUint(c.last, 36)
+	c.pending[id] = &commit{}
+	return id
+}
+
+// refused forgets an entry that is not in the journal and never will be.
+func (c *commits) refused(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+// settle notes what has become of the work of an entry: it is done, or it is left to whoever gets the entry from the consumer.
+func (c *commits) settle(id string, done bool) {
+	c.mu.Lock()
+	settled := c.pending[id]
+	delete(c.pending, id)
+	if !done && settled != nil && settled.delivered == nil {
+		c.left[id] = struct{}{}
+	}
+	c.mu.Unlock()
+	if settled == nil {
+		return
+	}
+	if settled.delivered != nil {
+		if done {
+			_ = settled.delivered.Ack() // if it is lost, the entry comes again, and is found to be done
+		} else {
+			_ = settled.delivered.Nak()
+		}
+	}
+	for _, request := range settled.asked {
+		_ = request.Respond([]byte(answer(done))) // whoever asks will ask again
+	}
+}
+
+func answer(done bool) string {
+	if done {
+		return answerDone
+	}
+	return answerLeft
+}
+
+// fate says what is to be done with an entry that the consumer has delivered.
+type fate int
+
+const (
+	fateDone    fate = iota // acknowledge it
+	fatePending             // nothing: it is settled when its work is done
+	fateOwn                 // do its work here
+	fateAsk                 // ask the process that has appended it
+)
+
+// deliver takes an entry from the consumer.
+func (c *commits) deliver(id string, msg jetstream.Msg) fate {
+	if c.committer(id) != c.process {
+		if c.committer(id) == "" {
+			return fateOwn
+		}
+		return fateAsk
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if pending := c.pending[id]; pending != nil {
+		pending.delivered = msg
+		return fatePending
+	}
+	if _, left := c.left[id]; left {
+		delete(c.left, id)
+		return fateOwn
+	}
+	return fateDone
+}
+
+// committer returns the ID of the process in the ID of an entry.
+func (c *commits) committer(id string) string {
+	process, _, _ := strings.Cut(id, "-")
+	return process
+}
+
+// ask answers the question of another process about an entry, now or when it is settled.
+func (c *commits) ask(request *nats.Msg) {
+	id := string(request.Data)
+	c.mu.Lock()
+	pending := c.pending[id]
+	if pending != nil {
+		pending.asked = append(pending.asked, request)
+	}
+	_, left := c.left[id]
+	delete(c.left, id) // whoever asks has the entry from the consumer, and does the work
+	c.mu.Unlock()
+	if pending == nil {
+		_ = request.Respond([]byte(answer(!left)))
+	}
+}
+
+// leave settles everything that is not done.
+func (c *commits) leave() {
+	c.mu.Lock()
+	var ids []string
+	for id := range c.pending {
+		ids = append(ids, id)
+	}
+	c.mu.Unlock()
+	for _, id := range ids {
+		c.settle(id, false)
+	}
+}

@@ -1,0 +1,30 @@
+// Package history is the pool that owns workflow executions: it answers all requests about them, and does what they make due.
+//
+// For each request, the pool takes the lock of the workflow ID, has the state of the execution from its memory or replays the journal, lets
+// package execution decide, appends the entry to the journal (internal/journal), and answers. The append is the only commit. If another
+// process has appended an entry in between, the pool reads that entry and decides again. What a request is refused for, or told without an
+// entry, is checked against the end of the journal first, because another process may have changed it.
+//
+// An entry may make things due: its tasks are offered to workers (internal/offer), or put into the backlog, or back from a sticky queue to
+// the normal one. Who does that, and when:
+//
+//  1. The process that has appended the entry does it right after the answer.
+//  2. The durable consumer "transfer" of each journal stream delivers every entry to some process. If it is the one that has appended the
+//     entry, it acknowledges the entry when its work is done.
+//  3. Another process asks the one that has appended the entry. It answers when the work is done; then the entry is acknowledged. If NATS
+//     says that there is no such process, or if that process has given up, the work is done here, as far as the state still owes it.
+//  4. If the other process neither answers nor is gone, the entry is given back, and comes again.
+//
+// So nothing is lost by a crash, and each task is offered once in the ordinary case. A task that is offered twice is started once: the state
+// tells.
+//
+// Of each workflow ID, one delayed message is armed, at or before its next deadline, beside the append of the entry that brings the
+// deadline. It wakes the pool through the task stream, as other timers do (internal/loop). It is the net: a process that has the execution in
+// memory also has a timer for the next deadline, which is punctual.
+//
+// Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
+//
+// Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/bus, internal/call,
+// internal/codec, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task and
+// internal/telemetry. It must never import another pool, nor decide what becomes of an execution.
+package history

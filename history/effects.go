@@ -1,0 +1,149 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/serviceerror"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// effectsLimit bounds the work of one entry. It is shorter than the time after which the consumer delivers the entry again.
+	effectsLimit = 20 * time.Second
+	// offersAtOnce is how many tasks of one entry are offered at once.
+	offersAtOnce = 64
+	// normalPatience is how long a gateway may keep a task that no worker of the sticky queue has taken.
+	normalPatience = 50 * time.Millisecond
+)
+
+// effects begins to do what an entry of this process makes due. The caller has the turn.
+func (s *Service) effects(of *slot, id string, entry *execution.Entry) {
+	offers := execution.Owed(of.state, entry)
+	switch {
+	case s.config.noEffects:
+		s.commits.settle(id, false)
+	case len(offers) == 0:
+		s.commits.settle(id, true)
+	default:
+		key, since, trace := of.key, s.config.Now(), entry.Trace
+		s.inBackground(func(ctx context.Context) error {
+			err := s.offerAll(telemetry.WithTraceparent(ctx, trace), key, offers)
+			metrics.HistoryTransfer.Record(ctx, s.config.Now().Sub(since).Seconds())
+			return err
+		}, func(err error) {
+			if err != nil && s.work.Err() == nil {
+				s.log.Warn("tasks are not offered yet", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
+			}
+			s.commits.settle(id, err == nil)
+		})
+	}
+}
+
+// errNoRoom: the process has too much to do.
+var errNoRoom = errors.New("history: the process has too much to do, or stops")
+
+// inBackground does the work of an entry in a goroutine of its own, and then calls ended, once. If there is no room it calls ended at once.
+func (s *Service) inBackground(do func(context.Context) error, ended func(error)) {
+	select {
+	case s.room <- struct{}{}:
+	default:
+		ended(errNoRoom)
+		return
+	}
+	begun := s.spawn(func() {
+		defer func() { <-s.room }()
+		s.busy <- struct{}{} // whoever has it has it for a bounded time
+		defer func() { <-s.busy }()
+		ctx, cancel := context.WithTimeout(s.work, effectsLimit)
+		defer cancel()
+		ended(do(ctx))
+	})
+	if !begun {
+		<-s.room
+		ended(errNoRoom)
+	}
+}
+
+// offerAll offers tasks to workers, or puts them into the backlog.
+func (s *Service) offerAll(ctx context.Context, key schedule.Key, offers []execution.Offer) error {
+	if len(offers) == 1 {
+		return s.offer(ctx, key, offers[0])
+	}
+	var group errgroup.Group
+	group.SetLimit(offersAtOnce)
+	for _, o := range offers {
+		group.Go(func() error { return s.offer(ctx, key, o) })
+	}
+	return group.Wait()
+}
+
+// offer offers one task.
+func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer) error {
+	queue := offer.Queue{Namespace: key.Namespace, Kind: offer.Workflow, Name: o.Queue}
+	if o.Activity {
+		queue.Kind = offer.Activity
+	}
+	poller, err := s.offers.Offer(ctx, queue, o.Patience)
+	if errors.Is(err, offer.ErrNobody) && o.Normal != "" {
+		queue.Name = o.Normal
+		poller, err = s.offers.Offer(ctx, queue, normalPatience)
+	}
+	waiting := offer.Task{
+		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt,
+		Scheduled: o.Scheduled, Expires: o.Expires,
+	}
+	switch {
+	case errors.Is(err, offer.ErrNobody):
+		return s.offers.Store(ctx, queue, waiting)
+	case err != nil:
+		return err
+	}
+	err = s.start(ctx, key, offer.Start{Task: waiting, Poller: poller}, queue.Name)
+	if isNotFound(err) {
+		return nil // the task is no longer wanted
+	}
+	return err
+}
+
+// start notes that a task has been started, and hands it to the poll that is reserved for it. Whatever goes wrong, the poll is set free. The
+// error is Temporal's NotFound if the task is no longer wanted.
+func (s *Service) start(ctx context.Context, key schedule.Key, start offer.Start, queue string) error {
+	reply, err := s.transition(ctx, key, inputOf(start, queue))
+	var data []byte
+	if err == nil {
+		data, err = proto.Marshal(reply)
+	}
+	// ctx may be over, and the poll must not wait for that.
+	if handErr := s.offers.Hand(context.WithoutCancel(ctx), start.Poller, data); err == nil {
+		err = handErr // the task's timeout brings it back
+	}
+	return err
+}
+
+// inputOf is the input for a task that a poll of a queue gets.
+func inputOf(start offer.Start, queue string) execution.Input {
+	t, poller, request := start.Task, start.Poller, uuid.NewString()
+	if t.Kind == offer.Activity {
+		return execution.StartActivity{
+			RunID: t.RunID, Event: t.EventID, Attempt: t.Attempt, RequestID: request, Identity: poller.Identity,
+		}
+	}
+	return execution.StartWorkflowTask{
+		RunID: t.RunID, Event: t.EventID, Attempt: t.Attempt, Queue: queue, RequestID: request, Identity: poller.Identity,
+	}
+}
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}

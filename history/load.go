@@ -1,0 +1,188 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+func executionKey(key schedule.Key) execution.Key {
+	return execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}
+}
+
+// refresh brings a slot up to the end of its journal, and reports whether it was behind. The caller has the turn.
+func (s *Service) refresh(ctx context.Context, of *slot) (changed bool, err error) {
+	last, err := s.journals.Last(ctx, of.shard, of.key)
+	if errors.Is(err, journal.ErrNone) {
+		changed = of.state == nil || of.state.Sequence != 0
+		if changed {
+			of.forget()
+			of.state = &execution.State{Key: executionKey(of.key)}
+		}
+		return changed, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case of.state != nil && of.state.Sequence == last.Sequence:
+		metrics.HistoryLoads.Add(ctx, 1, metrics.HistoryCached)
+		return false, nil
+	case of.state != nil && of.state.Sequence > 0 && of.state.Sequence < last.Sequence:
+		if err = s.readTail(ctx, of, last); err == nil {
+			metrics.HistoryLoads.Add(ctx, 1, metrics.HistoryTail)
+			return true, nil
+		}
+		s.log.WarnContext(ctx, "an execution is read anew", "namespace", of.key.Namespace, "workflow_id", of.key.ID, "error", err)
+	}
+	metrics.HistoryLoads.Add(ctx, 1, metrics.HistoryJournal)
+	return true, s.readAll(ctx, of, last)
+}
+
+// readTail adds to a state what others have appended. After an error, the slot knows nothing.
+func (s *Service) readTail(ctx context.Context, of *slot, last journal.Entry) error {
+	state := of.state
+	err := s.journals.Read(ctx, of.shard, of.key, state.Sequence+1, last.Sequence, func(e journal.Entry) (bool, error) {
+		return true, of.apply(state, e, 0)
+	})
+	if err != nil {
+		of.forget()
+		return err
+	}
+	of.notify()
+	return s.readHeartbeats(ctx, of)
+}
+
+// readAll replays the newest run. The last entry says where it begins.
+func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) error {
+	of.forget()
+	entry, err := execution.ParseEntry(last.Data)
+	if err != nil {
+		return fmt.Errorf("history: entry %d of %s/%s: %w", last.Sequence, of.key.Namespace, of.key.ID, err)
+	}
+	first := entry.Parts[len(entry.Parts)-1].First
+	state := &execution.State{Key: executionKey(of.key)}
+	if first == 0 || first == last.Sequence {
+		first = last.Sequence
+		err = of.apply(state, last, first)
+	} else {
+		err = s.journals.Read(ctx, of.shard, of.key, first, last.Sequence, func(e journal.Entry) (bool, error) {
+			return true, of.apply(state, e, first)
+		})
+	}
+	if err != nil {
+		of.forget()
+		return err
+	}
+	of.state = state
+	of.notify()
+	return s.readHeartbeats(ctx, of)
+}
+
+// apply adds an entry to a state. The entry with which the run begins, first, may also end the run before it, which the state does not know.
+func (s *slot) apply(state *execution.State, stored journal.Entry, first uint64) error {
+	entry, err := execution.ParseEntry(stored.Data)
+	if err != nil {
+		return fmt.Errorf("history: entry %d of %s/%s: %w", stored.Sequence, s.key.Namespace, s.key.ID, err)
+	}
+	if stored.Sequence == first {
+		entry.Parts = entry.Parts[len(entry.Parts)-1:]
+	}
+	if err := state.Apply(entry, stored.Sequence); err != nil {
+		return err
+	}
+	s.recent.add(entry)
+	return nil
+}
+
+// notify wakes those who wait for a change.
+func (s *slot) notify() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// readHeartbeats adds the heartbeats to a state that has been read. A heartbeat of another attempt does no harm: it says which attempt it is
+// for. The leader is asked, because a heartbeat that is missing may end the activity.
+func (s *Service) readHeartbeats(ctx context.Context, of *slot) error {
+	run := of.state.Run
+	if !run.Open() || !beats(run) {
+		return nil
+	}
+	stream, filter := s.config.Names.HeartbeatStream(), s.config.Names.Heartbeats(of.key, run.ID)
+	for from := uint64(1); ; {
+		m, err := bus.LeaderNext(ctx, s.config.JS, stream, filter, from)
+		if errors.Is(err, bus.ErrNone) {
+			return nil
+		}
+		if err != nil {
+			of.forget()
+			return err
+		}
+		from = m.Sequence + 1
+		event, err := subjects.EventOfHeartbeat(m.Subject)
+		var beat execution.Heartbeat
+		if err != nil || codec.Unmarshal(m.Data, &beat) != nil {
+			continue // nobody else writes there; without it, the activity may time out
+		}
+		if _, pending := run.Activities[event]; pending {
+			run.Heartbeats[event] = beat
+		}
+	}
+}
+
+// beats reports whether a run has an activity in progress that may have sent heartbeats.
+func beats(run *execution.Run) bool {
+	for _, activity := range run.Activities {
+		if !activity.Started.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the run with an ID that is not the newest one, as it was at its end, by a walk through the whole journal.
+func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.State, error) {
+	state := &execution.State{Key: executionKey(of.key)}
+	err := s.walk(ctx, of, runID, 1, func(entry *execution.Entry, sequence uint64) (bool, error) {
+		if err := state.Apply(entry, sequence); err != nil {
+			return false, err
+		}
+		return state.Run.Open(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if state.Run == nil {
+		return nil, errNoRun(of.key, runID)
+	}
+	return state, nil
+}
+
+// walk calls each for the entries of one run, with only the parts about it, from a sequence on. The caller has the turn.
+func (s *Service) walk(
+	ctx context.Context, of *slot, runID string, from uint64, each func(entry *execution.Entry, sequence uint64) (more bool, err error),
+) error {
+	return s.journals.Read(ctx, of.shard, of.key, from, of.state.Sequence, func(e journal.Entry) (bool, error) {
+		entry, err := execution.ParseEntry(e.Data)
+		if err != nil {
+			return false, fmt.Errorf("history: entry %d of %s/%s: %w", e.Sequence, of.key.Namespace, of.key.ID, err)
+		}
+		for i := range entry.Parts {
+			if entry.Parts[i].RunID == runID {
+				entry.Parts = entry.Parts[i : i+1]
+				return each(entry, e.Sequence)
+			}
+		}
+		return true, nil
+	})
+}

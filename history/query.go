@@ -1,0 +1,204 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	querypb "go.temporal.io/api/query/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// queryRound is how often a query looks again for a worker, or whether the first workflow task has been completed by another process.
+	queryRound = 250 * time.Millisecond
+	// stickyQuery is how long the worker of the sticky queue has for a query, before another worker gets it.
+	stickyQuery = 5 * time.Second
+)
+
+var errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
+
+// query is a query on its way.
+type query struct {
+	*Service
+	key     schedule.Key
+	request *workflowservice.QueryWorkflowRequest
+	id      string
+	answers *nats.Subscription
+}
+
+// query asks a worker about a run. Nothing of it is stored.
+func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservice.QueryWorkflowRequest) (proto.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.open, cancel)()
+	q := &query{Service: s, key: key, request: r, id: uuid.NewString()}
+	run, err := q.ready(ctx)
+	if err != nil {
+		return nil, q.explain(err)
+	}
+	if rejected := rejection(&run, r.GetQueryRejectCondition()); rejected != nil {
+		return &workflowservice.QueryWorkflowResponse{QueryRejected: rejected}, nil
+	}
+	q.answers, err = s.config.JS.Conn().SubscribeSync(s.config.Names.QueryAnswer(key.Namespace, q.id))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = q.answers.Unsubscribe() }() // it fails if the connection is closed
+	reply, err := q.ask(ctx, &run)
+	if err != nil {
+		return nil, q.explain(err)
+	}
+	return reply, nil
+}
+
+// ready waits until the run can be queried, and returns it as it is then. What it refers to may change.
+func (q *query) ready(ctx context.Context) (run execution.Run, err error) {
+	for {
+		var changed <-chan struct{}
+		err := q.with(ctx, q.key, func(of *slot) error {
+			state, err := q.run(ctx, of, q.request.GetExecution().GetRunId())
+			if err != nil {
+				return err
+			}
+			run = *state.Run
+			if of.changed == nil {
+				of.changed = make(chan struct{})
+			}
+			changed = of.changed
+			return nil
+		})
+		switch {
+		case err != nil:
+			return run, err
+		case run.LastStarted > 0:
+			return run, nil
+		case !run.Open():
+			return run, errNotReady
+		}
+		if err := awaitChange(ctx, changed); err != nil {
+			return run, err
+		}
+	}
+}
+
+// awaitChange waits for a change by this process, or for the time after which another process may have changed something.
+func awaitChange(ctx context.Context, changed <-chan struct{}) error {
+	timer := time.NewTimer(queryRound)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// rejection says whether a run in its state is not to be queried.
+func rejection(run *execution.Run, condition enumspb.QueryRejectCondition) *querypb.QueryRejected {
+	refused := false
+	switch condition {
+	case enumspb.QUERY_REJECT_CONDITION_NOT_OPEN:
+		refused = !run.Open()
+	case enumspb.QUERY_REJECT_CONDITION_NOT_COMPLETED_CLEANLY:
+		refused = !run.Open() && run.Status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	}
+	if !refused {
+		return nil
+	}
+	return &querypb.QueryRejected{Status: run.Status}
+}
+
+// ask asks the worker that has the run in its cache, and then any other.
+func (q *query) ask(ctx context.Context, run *execution.Run) (proto.Message, error) {
+	if run.Sticky.Queue != "" && run.Open() {
+		sticky, cancel := context.WithTimeout(ctx, stickyQuery)
+		reply, err := q.askQueue(sticky, run, run.Sticky.Queue, true)
+		cancel()
+		if !errors.Is(err, offer.ErrNobody) && !(errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
+			return reply, err
+		}
+	}
+	for {
+		reply, err := q.askQueue(ctx, run, run.Attributes.GetTaskQueue().GetName(), false)
+		if !errors.Is(err, offer.ErrNobody) {
+			return reply, err
+		}
+		if err := sleep.For(ctx, queryRound); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// askQueue asks a worker that polls a queue.
+func (q *query) askQueue(ctx context.Context, run *execution.Run, queue string, sticky bool) (proto.Message, error) {
+	poller, err := q.offers.Offer(ctx, offer.Queue{Namespace: q.key.Namespace, Kind: offer.Workflow, Name: queue}, stickyQuery)
+	if err != nil {
+		return nil, err
+	}
+	data, err := q.task(ctx, run, sticky)
+	if handErr := q.offers.Hand(context.WithoutCancel(ctx), poller, data); err == nil {
+		err = handErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := q.answers.NextMsgWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var completed workflowservice.RespondQueryTaskCompletedRequest
+	if err := proto.Unmarshal(answer.Data, &completed); err != nil {
+		return nil, serviceerror.NewInternal("the answer to the query cannot be read")
+	}
+	if completed.GetCompletedType() == enumspb.QUERY_RESULT_TYPE_FAILED {
+		return nil, serviceerror.NewQueryFailedWithFailure(completed.GetErrorMessage(), completed.GetFailure())
+	}
+	return &workflowservice.QueryWorkflowResponse{QueryResult: completed.GetQueryResult()}, nil
+}
+
+// task is what the worker gets. The worker of the sticky queue has the history.
+func (q *query) task(ctx context.Context, run *execution.Run, sticky bool) ([]byte, error) {
+	token := execution.QueryToken{Namespace: q.key.Namespace, QueryID: q.id}
+	task := &workflowservice.PollWorkflowTaskQueueResponse{
+		TaskToken: token.Marshal(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: q.key.ID, RunId: run.ID},
+		WorkflowType: run.Attributes.GetWorkflowType(), PreviousStartedEventId: run.LastStarted, Attempt: 1,
+		Query: q.request.GetQuery(), WorkflowExecutionTaskQueue: run.Attributes.GetTaskQueue(), History: &historypb.History{},
+	}
+	if !sticky {
+		err := q.with(ctx, q.key, func(of *slot) error {
+			state, err := q.run(ctx, of, run.ID)
+			if err != nil {
+				return err
+			}
+			return q.fill(ctx, of, state, task, &execution.History{From: 1, To: state.Run.NextEvent - 1})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return proto.Marshal(task)
+}
+
+// explain turns the end of the time into an error that says what was missing.
+func (q *query) explain(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return serviceerror.NewDeadlineExceeded("no worker has answered the query in time")
+	case errors.Is(err, context.Canceled):
+		return serviceerror.NewUnavailable("the process stops: try again")
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+package history
+
+import (
+	"context"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// maxPage is how many events a page of a history has at most.
+const maxPage = 1000
+
+// run returns the state of the run with an ID, at the end of the journal; of the newest run if the ID is empty. The caller has the turn.
+func (s *Service) run(ctx context.Context, of *slot, runID string) (*execution.State, error) {
+	if _, err := s.refresh(ctx, of); err != nil {
+		return nil, err
+	}
+	switch run := of.state.Run; {
+	case run == nil:
+		return nil, serviceerror.NewNotFound("workflow not found for ID: " + of.key.ID)
+	case runID == "" || runID == run.ID:
+		return of.state, nil
+	}
+	return s.find(ctx, of, runID)
+}
+
+// describe answers what is to be said about a run.
+func (s *Service) describe(
+	ctx context.Context, key schedule.Key, r *workflowservice.DescribeWorkflowExecutionRequest,
+) (reply proto.Message, err error) {
+	err = s.with(ctx, key, func(of *slot) error {
+		state, err := s.run(ctx, of, r.GetExecution().GetRunId())
+		if err != nil {
+			return err
+		}
+		reply = execution.Describe(state)
+		return nil
+	})
+	return reply, err
+}
+
+// pageToken says where the next page of a history begins. It comes back from clients, and is used only to read the journal that the request
+// names.
+type pageToken struct {
+	RunID string `json:"runId"`
+	// Next is the ID of the next event, and Sequence that of an entry at or before it.
+	Next     int64  `json:"next"`
+	Sequence uint64 `json:"sequence,omitempty"`
+}
+
+func (t pageToken) marshal() []byte {
+	data, err := codec.Marshal(&t)
+	if err != nil {
+		panic(err) // a struct of scalars can be encoded
+	}
+	return data
+}
+
+// tokenOfPage returns the token of a request. A request for the first page has none.
+func tokenOfPage(r *workflowservice.GetWorkflowExecutionHistoryRequest) (pageToken, error) {
+	token := pageToken{RunID: r.GetExecution().GetRunId(), Next: 1}
+	if len(r.GetNextPageToken()) == 0 {
+		return token, nil
+	}
+	if err := codec.Unmarshal(r.GetNextPageToken(), &token); err != nil || token.RunID == "" || token.Next < 1 {
+		return token, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
+	}
+	if asked := r.GetExecution().GetRunId(); asked != "" && asked != token.RunID {
+		return token, serviceerror.NewInvalidArgument("RunId does not match with the one in NextPageToken.")
+	}
+	return token, nil
+}
+
+// history answers a page of the history of a run. It does not wait: a request that waits for events gets none and a token.
+func (s *Service) history(
+	ctx context.Context, key schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
+) (reply proto.Message, err error) {
+	token, err := tokenOfPage(r)
+	if err != nil {
+		return nil, err
+	}
+	err = s.with(ctx, key, func(of *slot) error {
+		state, err := s.run(ctx, of, token.RunID)
+		if err != nil {
+			return err
+		}
+		token.RunID = state.Run.ID
+		if r.GetHistoryEventFilterType() == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT {
+			reply, err = s.closeEvent(ctx, of, state, r.GetWaitNewEvent())
+		} else {
+			reply, err = s.nextPage(ctx, of, state, token, r)
+		}
+		return err
+	})
+	return reply, err
+}
+
+// closeEvent answers the last event of a run. While the run is open, a request that waits gets a token.
+func (s *Service) closeEvent(ctx context.Context, of *slot, state *execution.State, wait bool) (proto.Message, error) {
+	run := state.Run
+	reply := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{}}
+	if run.Open() && wait {
+		reply.NextPageToken = pageToken{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.marshal()
+		return reply, nil
+	}
+	last := run.NextEvent - 1
+	p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: last, Sequence: run.First}, last, 1)
+	reply.History.Events = p.events
+	return reply, err
+}
+
+// nextPage answers the events from a token on.
+func (s *Service) nextPage(
+	ctx context.Context, of *slot, state *execution.State, token pageToken, r *workflowservice.GetWorkflowExecutionHistoryRequest,
+) (proto.Message, error) {
+	run, most := state.Run, int(r.GetMaximumPageSize())
+	if most < 1 || most > maxPage {
+		most = maxPage
+	}
+	token.Sequence = max(token.Sequence, run.First)
+	p, err := s.page(ctx, of, state, token, run.NextEvent-1, most)
+	if err != nil {
+		return nil, err
+	}
+	reply := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: p.events}}
+	switch {
+	case p.next.Next < run.NextEvent:
+		reply.NextPageToken = p.next.marshal()
+	case run.Open() && r.GetWaitNewEvent():
+		reply.NextPageToken = pageToken{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.marshal()
+	default:
+		reply.History.Events = append(p.events[:len(p.events):len(p.events)], state.Suffix()...)
+	}
+	return reply, nil
+}
+
+// page are some events of a run, and where the next ones begin.
+type page struct {
+	events []*historypb.HistoryEvent
+	next   pageToken
+}
+
+// page returns the events of a run from a token to the event with the ID to: one at least, if there is one; most at most, and no more bytes than
+// a message of NATS has room for. The caller has the turn.
+func (s *Service) page(ctx context.Context, of *slot, state *execution.State, from pageToken, to int64, most int) (page, error) {
+	p := &pager{page: page{next: from}, to: to, most: most, bytes: int(s.bus.MaxPayload()) / 4 * 3}
+	if events, ok := of.recent.span(from.RunID, from.Next, to); ok {
+		for _, event := range events {
+			if !p.add(event) {
+				break
+			}
+		}
+		return p.page, nil
+	}
+	err := s.walk(ctx, of, from.RunID, from.Sequence, func(entry *execution.Entry, sequence uint64) (bool, error) {
+		p.next.Sequence = sequence
+		for _, event := range entry.Parts[0].Events {
+			if event.GetEventId() >= p.next.Next && !p.add(event) {
+				return false, nil
+			}
+		}
+		return p.next.Next <= to, nil
+	})
+	if err == nil && p.next.Next <= to && len(p.events) == 0 {
+		err = serviceerror.NewDataLoss("the journal of the execution is not complete")
+	}
+	return p.page, err
+}
+
+// pager collects a page.
+type pager struct {
+	page
+	to    int64
+	most  int
+	bytes int // for which there is room
+}
+
+// add adds the next event, and reports whether there is room for it.
+func (p *pager) add(event *historypb.HistoryEvent) bool {
+	if event.GetEventId() > p.to || len(p.events) == p.most {
+		return false
+	}
+	if p.bytes -= proto.Size(event); p.bytes < 0 && len(p.events) > 0 {
+		return false
+	}
+	p.events = append(p.events, event)
+	p.next.Next = event.GetEventId() + 1
+	return true
+}
+
+// fillHistory puts the events into a reply that brings a workflow task. The caller has the turn.
+func (s *Service) fillHistory(ctx context.Context, of *slot, d execution.Decision) error {
+	if d.History == nil {
+		return nil
+	}
+	task, ok := d.Reply.(*workflowservice.PollWorkflowTaskQueueResponse)
+	if !ok {
+		task = d.Reply.(*workflowservice.RespondWorkflowTaskCompletedResponse).WorkflowTask
+	}
+	return s.fill(ctx, of, of.state, task, d.History)
+}
+
+func (s *Service) fill(
+	ctx context.Context, of *slot, state *execution.State, task *workflowservice.PollWorkflowTaskQueueResponse, h *execution.History,
+) error {
+	from := pageToken{RunID: state.Run.ID, Next: h.From, Sequence: state.Run.First}
+	p, err := s.page(ctx, of, state, from, h.To, maxPage)
+	if err != nil {
+		return err
+	}
+	task.History = &historypb.History{Events: p.events}
+	if p.next.Next <= h.To {
+		task.NextPageToken = p.next.marshal()
+		return nil
+	}
+	task.History.Events = append(p.events[:len(p.events):len(p.events)], h.Suffix...)
+	return nil
+}

@@ -1,0 +1,162 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/flood"
+	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// concurrency is how many requests are worked on at once; most of them wait for NATS. requestLimit bounds a request, also a query that
+	// waits for a worker.
+	concurrency  = 1024
+	requestLimit = time.Minute
+	// maxEffects is how many entries may have work that is not done, in this process. Further ones are left to the consumer.
+	maxEffects = 8192
+	// effectsAtOnce is how many of them are worked on at once. A sticky queue may keep one for some seconds.
+	effectsAtOnce = 2048
+)
+
+// Service is one process's share of the pool. Make it with New, run it once.
+type Service struct {
+	config   Config
+	log      *slog.Logger
+	journals *journal.Journals
+	bus      *bus.NATS
+	offers   *offer.Offerer
+	slots    *slots
+	commits  *commits
+	verbs    map[string]verb
+	ready    chan struct{}
+
+	// open ends when the service begins to stop, and work when the time for that is over. Work is the context of what goes on without a request.
+	open, work context.Context
+	room       chan struct{} // one element for each entry whose work is not done
+	busy       chan struct{} // one element for each that is worked on
+
+	mu       sync.Mutex
+	stopping bool
+	running  sync.WaitGroup // of what spawn began
+}
+
+// New returns a service that is not running yet.
+func New(config Config) (*Service, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{
+		config: config, log: flood.Limit(config.Logger), slots: newSlots(config.Executions, config.Bytes), ready: make(chan struct{}),
+		commits: newCommits(process()), room: make(chan struct{}, maxEffects), busy: make(chan struct{}, effectsAtOnce),
+	}
+	s.verbs = s.allVerbs()
+	return s, nil
+}
+
+// process returns a new ID of a process: a token without a hyphen.
+func process() string {
+	id := uuid.New()
+	return fmt.Sprintf("%x", id[:])
+}
+
+// Ready returns a channel that is closed when the service answers requests.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Run works until ctx ends. Then it stops in order: it takes no more requests and finishes those it has, then it does what the entries of
+// this process make due, or leaves it to other processes. It returns nil after such a stop.
+func (s *Service) Run(ctx context.Context) (err error) {
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	s.work = work
+	s.journals = journal.New(s.config.JS, s.config.Names)
+	defer s.journals.Close()
+	s.bus = bus.New(s.config.JS)
+	defer s.bus.Close()
+	offering := offer.Config{Conn: s.config.JS.Conn(), Names: s.config.Names, Logger: s.config.Logger, Now: s.config.Now}
+	if s.offers, err = offer.NewOfferer(offering, s.bus, metrics.OfferedNew); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer s.offers.Close()
+	asked, err := s.config.JS.Conn().Subscribe(s.config.Names.Committer(s.commits.process), func(request *nats.Msg) { s.commits.ask(request) })
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer func() { _ = asked.Unsubscribe() }() // it fails if the connection is closed
+	defer s.stop()
+	s.open = ctx
+	defer context.AfterFunc(ctx, func() {
+		_ = sleep.For(work, s.config.Drain)
+		end()
+	})()
+	server, err := call.Serve(work, call.Config{
+		Conn: s.config.JS.Conn(), Handle: s.handle, Logger: s.config.Logger, Queue: subjects.PoolHistory,
+		Concurrency: concurrency, Timeout: requestLimit,
+	}, s.config.Names.Executions())
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer server.Close()
+	close(s.ready)
+	return s.consume(ctx)
+}
+
+// consume takes the messages of all consumers until ctx ends.
+func (s *Service) consume(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return loop.New(loop.Config{
+			Bus: s.bus, Names: s.config.Names, Pool: subjects.PoolHistory, Shards: s.config.Shards, Logger: s.config.Logger,
+			Now: s.config.Now, Namespaces: s.config.Namespaces, Vitals: s.config.Vitals,
+		}, waker{s}).Run(ctx)
+	})
+	for shard := range s.config.Shards {
+		if !s.config.noEffects {
+			group.Go(func() error { return s.transfer(ctx, shard) })
+		}
+	}
+	return group.Wait()
+}
+
+// spawn runs something in a goroutine of its own, unless the service is stopping.
+func (s *Service) spawn(do func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	s.running.Go(do)
+	return true
+}
+
+// stop waits for what goes on, and ends it when the time is over.
+func (s *Service) stop() {
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	s.running.Wait()
+	s.commits.leave()
+	s.slots.close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) //permit:context.Background the run is over
+	defer cancel()
+	_ = s.bus.Flush(ctx) // if acknowledgements are lost, the entries come again
+}
+
+// shardOf returns the shard of an execution.
+func (s *Service) shardOf(key schedule.Key) int { return subjects.ShardOf(key, s.config.Shards) }

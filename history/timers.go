@@ -1,0 +1,87 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// near is how far ahead a process sets a timer of its own.
+	near = time.Minute
+	// leastDelay and mostDelay are for a delayed message that came before its time by the clock of this process: see [task.NotAtOnce].
+	leastDelay = 100 * time.Millisecond
+	mostDelay  = 5 * time.Second
+)
+
+// watch sets the timer of this process for the next deadline, if that is near. The caller has the turn.
+func (s *Service) watch(of *slot) {
+	at := of.state.NextDeadline()
+	wait := at.Sub(s.config.Now())
+	switch {
+	case at.IsZero() || wait > near:
+		if of.timer != nil {
+			of.timer.Stop()
+		}
+	case of.timer == nil:
+		key := of.key
+		of.timer = time.AfterFunc(wait, func() { s.spawn(func() { s.due(key) }) })
+	default:
+		of.timer.Reset(wait)
+	}
+}
+
+// due lets happen what is due. After an error, the delayed message is what is left.
+func (s *Service) due(key schedule.Key) {
+	if _, err := s.transition(s.work, key, execution.TimerDue{}); err != nil && s.work.Err() == nil {
+		s.log.Warn("a deadline is late", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
+	}
+}
+
+// waker is the handler of the delayed messages that have come.
+type waker struct{ *Service }
+
+// Decode implements loop.Handler. The subject says everything.
+func (waker) Decode(subjects.Task, jetstream.Msg) (struct{}, error) { return struct{}{}, nil }
+
+// Handle implements loop.Handler: it lets happen what is due, and arms the next delayed message.
+func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Message[struct{}]) loop.Verdict {
+	fired := group[0].Stored
+	for i := range group {
+		if group[i].Stored.After(fired) {
+			fired = group[i].Stored
+		}
+	}
+	err := w.with(ctx, key, func(of *slot) error {
+		of.armed = time.Time{}
+		if _, err := w.change(ctx, of, execution.TimerDue{}); err != nil {
+			return err
+		}
+		return w.armNext(ctx, of, fired)
+	})
+	if err != nil {
+		return loop.Retry(err)
+	}
+	return loop.Done()
+}
+
+// armNext arms the delayed message for the next deadline, if none is armed that comes early enough. One has fired at a time by the clock of
+// NATS; zero if not. The caller has the turn.
+func (s *Service) armNext(ctx context.Context, of *slot, fired time.Time) error {
+	at := of.state.NextDeadline()
+	if at.IsZero() || !of.armed.IsZero() && !at.Before(of.armed) {
+		return nil
+	}
+	err := s.arm(ctx, of, task.NotAtOnce(at, fired, s.config.Now(), leastDelay, mostDelay))
+	if err == nil {
+		of.armed = at
+	}
+	return err
+}
