@@ -1,0 +1,182 @@
+package matching
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+)
+
+const (
+	// openWait bounds the look at a queue before its drain.
+	openWait = 10 * time.Second
+	// fetchWait is how long a drain waits for a message before it takes the backlog for empty. A consumer may learn of a message a moment
+	// after the message was stored.
+	fetchWait = 300 * time.Millisecond
+	// startWait bounds a request to history: as long as a poll is reserved. Together with the patience of an offer it is less than the time
+	// after which another process gets the message.
+	startWait = 3 * time.Second
+	// retryDelay is when a task is tried again that could not be started, and unreadableDelay that of one that only a later release
+	// can read.
+	retryDelay      = time.Second
+	unreadableDelay = time.Minute
+	// pause is how long after a failure the next task is taken, so that a history that answers nothing is not asked all the time.
+	pause = 100 * time.Millisecond
+)
+
+// drain takes the tasks of one queue from the backlog while polls take them. Only one runs for each queue of a process.
+type drain struct {
+	m     *Matching
+	queue offer.Queue
+	again bool // there was a hint; guarded by m.mu
+}
+
+// run drains the queue once: until the backlog is empty, or nobody polls.
+func (d *drain) run(ctx context.Context) {
+	consumer, err := d.open(ctx)
+	if err == nil && consumer != nil {
+		p := &pass{drain: d, consumer: consumer, room: newRoom(d.m.config.Concurrency)}
+		err = p.run(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		d.m.config.Logger.WarnContext(ctx, "backlog not drained", "namespace", d.queue.Namespace, "task_queue", d.queue.Name, "error", err)
+		_ = sleep.For(ctx, retryDelay)
+	}
+}
+
+// open returns the consumer of the queue; nil if there is nothing to do.
+func (d *drain) open(ctx context.Context) (jetstream.Consumer, error) {
+	select {
+	case d.m.opening <- struct{}{}:
+		defer func() { <-d.m.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if polled, err := d.m.offers.Polled(ctx, d.queue); err != nil || !polled {
+		return nil, err
+	}
+	return d.m.backlog.open(ctx, d.queue)
+}
+
+// pass is one run of a drain.
+type pass struct {
+	*drain
+	consumer jetstream.Consumer
+	room     *room
+	working  sync.WaitGroup
+}
+
+// run takes messages as long as there are some, and somebody polls.
+func (p *pass) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer p.working.Wait()
+	defer stop()
+	for {
+		n := p.room.enter(ctx)
+		if n == 0 {
+			return nil
+		}
+		got, err := p.fetch(ctx, stop, n)
+		if err != nil {
+			return err
+		}
+		if got == 0 && p.room.empty() {
+			return nil
+		}
+	}
+}
+
+// fetch takes up to n messages, for which there is room, and works on them.
+func (p *pass) fetch(ctx context.Context, stop func(), n int) (got int, err error) {
+	defer func() { p.room.leave(n - got) }()
+	batch, err := p.consumer.Fetch(n, jetstream.FetchMaxWait(fetchWait))
+	if err != nil {
+		return 0, err
+	}
+	for msg := range batch.Messages() {
+		got++
+		p.working.Go(func() {
+			defer p.room.leave(1)
+			p.work(ctx, stop, msg)
+		})
+	}
+	return got, batch.Error()
+}
+
+// work finds a poll for one task, and asks history to start it. Whatever happens, the message is settled, or comes again by itself.
+func (p *pass) work(ctx context.Context, stop func(), msg jetstream.Msg) {
+	task, err := offer.ParseTask(msg.Data())
+	if err != nil {
+		p.m.config.Logger.ErrorContext(ctx, "task of the backlog not readable", "subject", msg.Subject(), "error", err)
+		p.settle(metrics.BacklogFailed, msg.NakWithDelay(unreadableDelay))
+		return
+	}
+	poller, err := p.find(ctx, msg)
+	switch {
+	case err == nil:
+		p.start(ctx, msg, task, poller)
+	case errors.Is(err, offer.ErrNobody):
+		stop() // until the next hint
+		p.settle(metrics.BacklogReturned, msg.Nak())
+	case ctx.Err() != nil:
+		p.settle(metrics.BacklogReturned, msg.Nak())
+	default:
+		p.fail(ctx, msg, err)
+	}
+}
+
+// find offers the task until a poll takes it, or nobody is there.
+func (p *pass) find(ctx context.Context, msg jetstream.Msg) (offer.Poller, error) {
+	for {
+		found, err := p.m.offers.Offer(ctx, p.queue, p.m.config.Patience)
+		if !errors.Is(err, offer.ErrBusy) {
+			if err == nil {
+				p.room.grow()
+			}
+			return found, err
+		}
+		p.room.shrink()
+		if err := msg.InProgress(); err != nil {
+			return offer.Poller{}, err
+		}
+	}
+}
+
+// start starts the task. It goes on when ctx ends: the poll is reserved.
+func (p *pass) start(ctx context.Context, msg jetstream.Msg, task offer.Task, to offer.Poller) {
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startWait)
+	defer cancel()
+	err := p.m.config.Starter.Start(starting, task, to)
+	if err == nil {
+		p.settle(metrics.BacklogStarted, msg.Ack())
+		return
+	}
+	_ = p.m.offers.Hand(starting, to, nil) // if it fails, the reservation ends by itself
+	if errors.Is(err, ErrForget) {
+		p.settle(metrics.BacklogForgotten, msg.Ack())
+		return
+	}
+	p.fail(ctx, msg, err)
+}
+
+// fail gives a message back for another attempt.
+func (p *pass) fail(ctx context.Context, msg jetstream.Msg, err error) {
+	p.m.config.Logger.WarnContext(ctx, "task of the backlog not started", "namespace", p.queue.Namespace, "task_queue", p.queue.Name, "error", err)
+	p.settle(metrics.BacklogFailed, msg.NakWithDelay(retryDelay))
+	_ = sleep.For(ctx, pause)
+}
+
+// settle counts what has become of a message. If NATS could not be told, the message comes again.
+func (p *pass) settle(outcome string, told error) {
+	if told == nil {
+		metrics.BacklogSettled.Add(metrics.Untraced(), 1, p.queue.Namespace, string(p.queue.Kind), outcome)
+	}
+}
