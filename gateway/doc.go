@@ -1,0 +1,28 @@
+// Package gateway lets the clients of Temporal speak to Carillon: their command line, their SDKs and their web UI, unchanged. It is a gRPC
+// server with Temporal's WorkflowService and OperatorService, health and reflection, and an HTTP server with the same methods as JSON.
+//
+// # What it does
+//
+// The gateway translates. For each method it checks what needs no state (fields that are missing, text and payloads that are too long, a
+// task token that does not fit its request), and then passes the request on:
+//
+//   - about an execution: to the owner of its shard, with Temporal's own messages, by internal/call;
+//   - a poll: to internal/offer, which finds it a task;
+//   - to change a namespace: to the frontend, by package client. The gateway itself only reads namespaces.
+//
+// A method that is not here answers Unimplemented. What [Gateway] tells about itself in GetSystemInfo is only what works.
+//
+// # What a client sends
+//
+// It is a claim. A namespace must exist, and the namespace of a task token must be that of the request. Every word of a client that becomes
+// part of a NATS subject is escaped, so no client reaches beyond its namespace.
+//
+// # What it keeps
+//
+// Nothing that another gateway would need. Any number of them may run, and any may die at any instruction. [Gateway.Run] stops in order: polls
+// end with an empty answer, and requests in progress are finished, within [Config.Drain].
+//
+// Only internal/roles imports this package. It may import client, execution, kv, schedule, subjects, internal/call,
+// internal/flood, internal/metrics, internal/namespaces, internal/offer and internal/telemetry, never a pool. It must never hold a rule about executions:
+// those live in package execution.
+package gateway

@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/carillon-scheduler/carillon/internal/flood"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+)
+
+const (
+	// maxRequest is the size of the largest request, as Temporal's clients expect it.
+	maxRequest = 4 << 20
+	// minPing is how often a client may ask whether the connection is alive. SDKs do so every 30 seconds, also when nothing goes on.
+	minPing = 10 * time.Second
+	// maxAge is when a client is asked to connect again, so that clients spread over gateways that have come later. ageGrace is how long its
+	// polls may go on by then.
+	maxAge   = 5 * time.Minute
+	ageGrace = 70 * time.Second
+	// pingAfter is when the gateway asks a silent client whether it is alive, and pingTimeout how long it waits for the answer.
+	pingAfter   = time.Minute
+	pingTimeout = 10 * time.Second
+)
+
+// Gateway serves Temporal's clients. [New] makes one.
+type Gateway struct {
+	config Config
+	log    *slog.Logger
+	server *grpc.Server
+	health *health.Server
+	http   *http.Server
+	polls  *offer.Polls
+	// pollers are the requests that wait in polls.
+	pollers pollers
+	// stopping ends when no request should wait any more.
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+// New returns a gateway that listens already and serves once it runs. If it fails, it closes the listeners.
+func New(config Config) (*Gateway, error) {
+	config, err := config.check()
+	if err != nil {
+		closeListeners(&config)
+		return nil, err
+	}
+	g := &Gateway{config: config, log: flood.Limit(config.Logger), health: health.NewServer()}
+	if g.polls, err = offer.NewPolls(offer.Config{Conn: config.Conn, Names: config.Names, Logger: config.Logger, Now: config.Now}); err != nil {
+		closeListeners(&config)
+		return nil, err
+	}
+	g.server = grpc.NewServer(g.options()...)
+	workflows, operators := &workflowService{Gateway: g}, &operatorService{Gateway: g}
+	workflowservice.RegisterWorkflowServiceServer(g.server, workflows)
+	operatorservice.RegisterOperatorServiceServer(g.server, operators)
+	grpc_health_v1.RegisterHealthServer(g.server, g.health)
+	reflection.Register(g.server)
+	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if config.HTTP != nil {
+		if g.http, err = g.httpServer(workflows, operators); err != nil {
+			closeListeners(&config)
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func closeListeners(config *Config) {
+	if config.GRPC != nil {
+		_ = config.GRPC.Close()
+	}
+	if config.HTTP != nil {
+		_ = config.HTTP.Close()
+	}
+}
+
+// options are those of the gRPC server.
+func (g *Gateway) options() []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.UnaryInterceptor(g.intercept),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: maxAge, MaxConnectionAgeGrace: ageGrace, Time: pingAfter, Timeout: pingTimeout,
+		}),
+		grpc.WaitForHandlers(true),
+	}
+	if g.config.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(g.config.TLS)))
+	}
+	return options
+}
+
+// Run serves clients until ctx ends. Then it ends all polls, finishes the requests in progress within Config.Drain, and returns nil. It
+// returns an error if a listener fails. All its goroutines have ended when it returns. It may be called once.
+func (g *Gateway) Run(ctx context.Context) error {
+	g.stopping, g.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer g.stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.polls.Run(ctx) })
+	group.Go(func() error { return g.serveGRPC() })
+	if g.http != nil {
+		group.Go(func() error { return g.serveHTTP() })
+	}
+	g.setHealth(grpc_health_v1.HealthCheckResponse_SERVING)
+	g.config.Logger.InfoContext(ctx, "answering Temporal's clients", "address", g.config.GRPC.Addr().String(), "tls", g.config.TLS != nil)
+	<-ctx.Done()
+	g.drain()
+	return group.Wait()
+}
+
+// setHealth answers the health checks of the whole server and of its services.
+func (g *Gateway) setHealth(status grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	for _, service := range []string{
+		"", workflowservice.WorkflowService_ServiceDesc.ServiceName, operatorservice.OperatorService_ServiceDesc.ServiceName,
+	} {
+		g.health.SetServingStatus(service, status)
+	}
+}
+
+func (g *Gateway) serveGRPC() error {
+	if err := g.server.Serve(g.config.GRPC); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("gateway: serve gRPC: %w", err)
+	}
+	return nil
+}
+
+// drain ends the servers. Requests that take too long are cut off.
+func (g *Gateway) drain() {
+	g.health.Shutdown()
+	g.stop()
+	limit, cancel := context.WithTimeout(context.WithoutCancel(g.stopping), g.config.Drain)
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		<-limit.Done()
+		if errors.Is(limit.Err(), context.DeadlineExceeded) {
+			g.config.Logger.Warn("requests of Temporal's clients aborted: they took longer than the drain timeout", "limit", g.config.Drain)
+			g.server.Stop()
+		}
+	})
+	if g.http != nil && g.http.Shutdown(limit) != nil {
+		_ = g.http.Close()
+	}
+	g.server.GracefulStop()
+	cancel()
+	cutting.Wait()
+}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"context"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// inNamespace is a request that says which namespace it is about.
+type inNamespace interface{ GetNamespace() string }
+
+// namespaceOf returns the namespace of a request, if it has one.
+func namespaceOf(request any) string {
+	if in, ok := request.(inNamespace); ok {
+		return in.GetNamespace()
+	}
+	return ""
+}
+
+// checkNamespace refuses a request about a namespace that does not exist, and the start of an execution in one that is being deleted.
+func (g *Gateway) checkNamespace(ctx context.Context, request any, method string) error {
+	in, ok := request.(inNamespace)
+	if !ok {
+		return nil
+	}
+	switch request := request.(type) {
+	case *workflowservice.RegisterNamespaceRequest, *workflowservice.DescribeNamespaceRequest, *workflowservice.UpdateNamespaceRequest,
+		*workflowservice.DeprecateNamespaceRequest, *operatorservice.DeleteNamespaceRequest:
+		return nil // the frontend answers
+	case *operatorservice.ListSearchAttributesRequest:
+		if request.GetNamespace() == "" {
+			return nil
+		}
+	}
+	name := in.GetNamespace()
+	if name == "" {
+		return serviceerror.NewInvalidArgument("Namespace not set on request.")
+	}
+	record, err := g.namespace(ctx, name)
+	if err != nil {
+		return err
+	}
+	if record.Deleting && startsExecutions(request) {
+		return serviceerror.NewNamespaceInvalidState(name, enums.NAMESPACE_STATE_DELETED,
+			[]enums.NamespaceState{enums.NAMESPACE_STATE_REGISTERED})
+	}
+	return nil
+}
+
+func startsExecutions(request any) bool {
+	switch request.(type) {
+	case *workflowservice.StartWorkflowExecutionRequest, *workflowservice.SignalWithStartWorkflowExecutionRequest:
+		return true
+	}
+	return false
+}
+
+// namespace returns the record of a namespace. One that has just been created may be known to the store only.
+func (g *Gateway) namespace(ctx context.Context, name string) (schedule.Namespace, error) {
+	if record, known := g.config.Known.Get(name); known {
+		return record, nil
+	}
+	return g.storedNamespace(ctx, name)
+}

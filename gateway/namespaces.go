@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/replication/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// maxBlob is the size in bytes of the largest payloads in one field: an input, a result.
+	maxBlob = 2 << 20
+	// maxMemo is the same of a memo.
+	maxMemo = 2 << 20
+	// defaultNamespacePage and maxNamespacePage are how many namespaces a page has, and how many at most.
+	defaultNamespacePage = 100
+	maxNamespacePage     = 1000
+)
+
+// RegisterNamespace creates a namespace. The retention is accepted, because clients always send one; nothing is removed so far.
+func (s *workflowService) RegisterNamespace(
+	ctx context.Context, request *workflowservice.RegisterNamespaceRequest,
+) (*workflowservice.RegisterNamespaceResponse, error) {
+	switch {
+	case request.IsGlobalNamespace, len(request.Clusters) > 1:
+		return nil, serviceerror.NewUnimplemented("replication between clusters is not implemented")
+	case request.HistoryArchivalState == enums.ARCHIVAL_STATE_ENABLED, request.VisibilityArchivalState == enums.ARCHIVAL_STATE_ENABLED:
+		return nil, serviceerror.NewUnimplemented("archival is not implemented")
+	case request.OwnerEmail != "", len(request.Data) > 0:
+		return nil, errOnlyDescription
+	}
+	_, err := s.config.API.CreateNamespace(ctx, request.Namespace, schedule.CreateNamespaceRequest{Description: request.Description})
+	if errors.Is(err, client.ErrAlreadyExists) {
+		return nil, serviceerror.NewNamespaceAlreadyExists("Namespace already exists.")
+	}
+	return &workflowservice.RegisterNamespaceResponse{}, err
+}
+
+var errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
+
+// DescribeNamespace describes a namespace, by its name or ID.
+func (s *workflowService) DescribeNamespace(
+	ctx context.Context, request *workflowservice.DescribeNamespaceRequest,
+) (*workflowservice.DescribeNamespaceResponse, error) {
+	record, err := s.findNamespace(ctx, request.Namespace, request.Id)
+	if err != nil {
+		return nil, err
+	}
+	return s.namespaceResponse(&record), nil
+}
+
+// findNamespace reads a namespace by its name, or by its ID if it has no name.
+func (g *Gateway) findNamespace(ctx context.Context, name, id string) (schedule.Namespace, error) {
+	switch {
+	case name == "" && id == "":
+		return schedule.Namespace{}, serviceerror.NewInvalidArgument("Namespace not set on request.")
+	case name != "":
+		return g.storedNamespace(ctx, name)
+	}
+	names, err := g.config.Records.Names(ctx)
+	if err != nil {
+		return schedule.Namespace{}, err
+	}
+	for _, name := range names {
+		if g.identify(name) == id { // the IDs follow from the names
+			return g.storedNamespace(ctx, name)
+		}
+	}
+	return schedule.Namespace{}, serviceerror.NewNamespaceNotFound(id)
+}
+
+// storedNamespace reads a namespace as it is stored.
+func (g *Gateway) storedNamespace(ctx context.Context, name string) (schedule.Namespace, error) {
+	if schedule.ValidateNamespace(name) != nil {
+		return schedule.Namespace{}, serviceerror.NewNamespaceNotFound(name)
+	}
+	record, err := g.config.Records.Get(ctx, name)
+	if errors.Is(err, kv.ErrNotFound) {
+		return schedule.Namespace{}, serviceerror.NewNamespaceNotFound(name)
+	}
+	return record.Namespace, err
+}
+
+// ListNamespaces returns a page of the namespaces, in the order of their names. The token of the next page is the last name of this one.
+func (s *workflowService) ListNamespaces(
+	ctx context.Context, request *workflowservice.ListNamespacesRequest,
+) (*workflowservice.ListNamespacesResponse, error) {
+	names, err := s.config.Records.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after := string(request.NextPageToken)
+	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+	size := min(cmp.Or(max(int(request.PageSize), 0), defaultNamespacePage), maxNamespacePage, len(names))
+	records, err := s.config.Records.Read(ctx, names[:size])
+	if err != nil {
+		return nil, err
+	}
+	response := &workflowservice.ListNamespacesResponse{}
+	for i := range records {
+		if !records[i].Deleting || request.GetNamespaceFilter().GetIncludeDeleted() {
+			response.Namespaces = append(response.Namespaces, s.namespaceResponse(&records[i]))
+		}
+	}
+	if size < len(names) {
+		response.NextPageToken = []byte(names[size-1])
+	}
+	return response, nil
+}
+
+// UpdateNamespace changes the description of a namespace.
+func (s *workflowService) UpdateNamespace(
+	ctx context.Context, request *workflowservice.UpdateNamespaceRequest,
+) (*workflowservice.UpdateNamespaceResponse, error) {
+	info := request.GetUpdateInfo()
+	switch {
+	case setsAnything(request.Config), proto.Size(request.ReplicationConfig) > 0, request.PromoteNamespace, request.DeleteBadBinary != "":
+		return nil, serviceerror.NewUnimplemented("the configuration of a namespace is not implemented: carillon namespace update sets its limits")
+	case info.GetOwnerEmail() != "", len(info.GetData()) > 0, info.GetState() != enums.NAMESPACE_STATE_UNSPECIFIED:
+		return nil, errOnlyDescription
+	}
+	record, err := s.findNamespace(ctx, request.Namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	if description := info.GetDescription(); description != "" {
+		d, err := s.config.API.UpdateNamespace(ctx, request.Namespace, schedule.UpdateNamespaceRequest{
+			Description: description, Limits: record.Limits, ConflictToken: record.Version,
+		})
+		if err != nil {
+			return nil, err
+		}
+		record.Description = d.Description
+	}
+	described := s.namespaceResponse(&record)
+	return &workflowservice.UpdateNamespaceResponse{
+		NamespaceInfo: described.NamespaceInfo, Config: described.Config, ReplicationConfig: described.ReplicationConfig,
+	}, nil
+}
+
+// setsAnything reports whether a configuration asks for something. Clients send one even if it does not.
+func setsAnything(config *namespace.NamespaceConfig) bool {
+	asked := proto.CloneOf(config)
+	if asked.GetHistoryArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
+		asked.HistoryArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED
+	}
+	if asked.GetVisibilityArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
+		asked.VisibilityArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED
+	}
+	return proto.Size(asked) > 0
+}
+
+// namespaceResponse says of a namespace what Temporal's clients may know.
+func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.DescribeNamespaceResponse {
+	state := enums.NAMESPACE_STATE_REGISTERED
+	if d.Deleting {
+		state = enums.NAMESPACE_STATE_DELETED
+	}
+	cluster := g.config.Names.Prefix()
+	return &workflowservice.DescribeNamespaceResponse{
+		NamespaceInfo: &namespace.NamespaceInfo{
+			Name: d.Name, State: state, Description: d.Description, Id: g.identify(d.Name),
+			Capabilities: &namespace.NamespaceInfo_Capabilities{},
+			Limits:       &namespace.NamespaceInfo_Limits{BlobSizeLimitError: maxBlob, MemoSizeLimitError: maxMemo},
+		},
+		Config: &namespace.NamespaceConfig{
+			HistoryArchivalState: enums.ARCHIVAL_STATE_DISABLED, VisibilityArchivalState: enums.ARCHIVAL_STATE_DISABLED,
+		},
+		ReplicationConfig: &replication.NamespaceReplicationConfig{
+			ActiveClusterName: cluster, Clusters: []*replication.ClusterReplicationConfig{{ClusterName: cluster}},
+			State: enums.REPLICATION_STATE_NORMAL,
+		},
+	}
+}

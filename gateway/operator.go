@@ -1,0 +1,33 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// operatorService has the methods of Temporal's OperatorService that there are. The embedded type answers the others.
+type operatorService struct {
+	operatorservice.UnimplementedOperatorServiceServer
+	*Gateway
+}
+
+// DeleteNamespace deletes a namespace with everything in it.
+func (s *operatorService) DeleteNamespace(
+	ctx context.Context, request *operatorservice.DeleteNamespaceRequest,
+) (*operatorservice.DeleteNamespaceResponse, error) {
+	record, err := s.findNamespace(ctx, request.Namespace, request.NamespaceId)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.config.API.DeleteNamespace(ctx, record.Name, schedule.DeleteNamespaceRequest{Force: true})
+	if errors.Is(err, client.ErrNotFound) {
+		return nil, serviceerror.NewNamespaceNotFound(record.Name)
+	}
+	return &operatorservice.DeleteNamespaceResponse{DeletedNamespace: record.Name}, err
+}

@@ -1,0 +1,29 @@
+package gateway
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// route passes a request on to the owner of an execution, and returns its answer.
+func route[Response any, Message interface {
+	*Response
+	proto.Message
+}](ctx context.Context, g *Gateway, verb string, workflow schedule.Key, request proto.Message) (Message, error) {
+	response := Message(new(Response))
+	subject := g.config.Names.Execution(g.shard(workflow), workflow.Namespace, verb)
+	if err := call.Ask(ctx, g.config.Conn, subject, request, response); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// shard returns the shard of an execution.
+func (g *Gateway) shard(workflow schedule.Key) int {
+	return subjects.ShardOf(workflow, g.config.Shards)
+}

@@ -1,0 +1,129 @@
+package gateway
+
+//lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/carillon-scheduler/carillon/internal/offer"
+)
+
+// pollersWait is how long the gateways get to say who polls a queue. Nobody knows how many they are.
+const pollersWait = 200 * time.Millisecond
+
+// DescribeTaskQueue says who polls a queue, and what waits in its backlog. How fast tasks come and go is not known.
+func (s *workflowService) DescribeTaskQueue(
+	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest,
+) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if err := checkQueue(r.TaskQueue); err != nil {
+		return nil, err
+	}
+	if r.GetApiMode() == enums.DESCRIBE_TASK_QUEUE_MODE_ENHANCED {
+		return s.describeTypes(ctx, r)
+	}
+	info, err := s.describeQueue(ctx, r, r.TaskQueueType)
+	if err != nil {
+		return nil, err
+	}
+	response := &workflowservice.DescribeTaskQueueResponse{Pollers: info.Pollers}
+	if r.ReportStats {
+		response.Stats = info.Stats
+	}
+	if r.IncludeTaskQueueStatus {
+		response.TaskQueueStatus = &taskqueue.TaskQueueStatus{BacklogCountHint: info.Stats.ApproximateBacklogCount}
+	}
+	return response, nil
+}
+
+// describeTypes answers the other form of the request, which is about several types of tasks at once.
+func (s *workflowService) describeTypes(
+	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest,
+) (*workflowservice.DescribeTaskQueueResponse, error) {
+	types := r.TaskQueueTypes
+	if len(types) == 0 {
+		types = []enums.TaskQueueType{enums.TASK_QUEUE_TYPE_WORKFLOW, enums.TASK_QUEUE_TYPE_ACTIVITY}
+	}
+	described := &taskqueue.TaskQueueVersionInfo{TypesInfo: map[int32]*taskqueue.TaskQueueTypeInfo{}}
+	for _, kind := range types {
+		if kind == enums.TASK_QUEUE_TYPE_NEXUS {
+			continue // nothing polls for these
+		}
+		info, err := s.describeQueue(ctx, r, kind)
+		if err != nil {
+			return nil, err
+		}
+		described.TypesInfo[int32(kind)] = info
+	}
+	return &workflowservice.DescribeTaskQueueResponse{
+		VersionsInfo: map[string]*taskqueue.TaskQueueVersionInfo{"": described}, // workers without a version
+	}, nil
+}
+
+// describeQueue describes a queue of one type of tasks.
+func (s *workflowService) describeQueue(
+	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest, of enums.TaskQueueType,
+) (*taskqueue.TaskQueueTypeInfo, error) {
+	queue := offer.Queue{Namespace: r.Namespace, Kind: offer.Workflow, Name: r.TaskQueue.Name}
+	switch of {
+	case enums.TASK_QUEUE_TYPE_UNSPECIFIED, enums.TASK_QUEUE_TYPE_WORKFLOW:
+	case enums.TASK_QUEUE_TYPE_ACTIVITY:
+		queue.Kind = offer.Activity
+	default:
+		return nil, serviceerror.NewInvalidArgument("Invalid TaskQueueType.")
+	}
+	stats, err := s.backlog(ctx, queue)
+	if err != nil {
+		return nil, err
+	}
+	asking, stop := context.WithTimeout(ctx, pollersWait)
+	defer stop()
+	workers, err := offer.WhoPolls(asking, s.config.Conn, s.config.Names, queue)
+	if err != nil {
+		return nil, err
+	}
+	info := &taskqueue.TaskQueueTypeInfo{Stats: stats}
+	for _, w := range workers {
+		info.Pollers = append(info.Pollers, &taskqueue.PollerInfo{
+			Identity: w.Identity, LastAccessTime: timestamppb.New(w.Access),
+			WorkerVersionCapabilities: &common.WorkerVersionCapabilities{BuildId: w.BuildID},
+		})
+	}
+	return info, nil
+}
+
+// backlog counts the tasks of a queue that no poll has taken, and says how long the first of them has waited.
+func (g *Gateway) backlog(ctx context.Context, queue offer.Queue) (*taskqueue.TaskQueueStats, error) {
+	subject := g.config.Names.Backlog(queue)
+	stream, err := g.config.JS.Stream(ctx, g.config.Names.BacklogStream())
+	if err != nil {
+		return nil, fmt.Errorf("gateway: open the backlog: %w", err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return nil, fmt.Errorf("gateway: count the backlog: %w", err)
+	}
+	stats := &taskqueue.TaskQueueStats{
+		ApproximateBacklogCount: int64(info.State.Subjects[subject]), ApproximateBacklogAge: durationpb.New(0),
+	}
+	first, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return stats, nil
+	case err != nil:
+		return nil, fmt.Errorf("gateway: read the backlog: %w", err)
+	}
+	stats.ApproximateBacklogAge = durationpb.New(max(0, g.config.Now().Sub(first.Time)))
+	return stats, nil
+}

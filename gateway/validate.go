@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"github.com/google/uuid"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxText is how many bytes an ID or a name may have.
+const maxText = 1000
+
+// The errors of requests that are too large, in the words by which Temporal's SDKs know them.
+var (
+	errBlobTooLarge = serviceerror.NewInvalidArgument("Blob data size exceeds limit.")
+	errMemoTooLarge = serviceerror.NewInvalidArgument("Memo size exceeds limit.")
+)
+
+// checkName refuses a text that is missing or too long.
+func checkName(what, text string) error {
+	if text == "" {
+		return serviceerror.NewInvalidArgumentf("%s is not set on request.", what)
+	}
+	return checkLength(what, text)
+}
+
+// checkLength refuses a text that is too long.
+func checkLength(what, text string) error {
+	if len(text) > maxText {
+		return serviceerror.NewInvalidArgumentf("%s length exceeds limit.", what)
+	}
+	return nil
+}
+
+// checkRunID refuses a run ID that is none. It may be missing.
+func checkRunID(id string) error {
+	if id == "" {
+		return nil
+	}
+	if _, err := uuid.Parse(id); err != nil {
+		return serviceerror.NewInvalidArgument("Invalid RunId.")
+	}
+	return nil
+}
+
+// checkExecution refuses what names no execution. The run ID may be missing.
+func checkExecution(e *common.WorkflowExecution) error {
+	if e == nil {
+		return serviceerror.NewInvalidArgument("Execution is not set on request.")
+	}
+	if err := checkName("WorkflowId", e.WorkflowId); err != nil {
+		return err
+	}
+	return checkRunID(e.RunId)
+}
+
+// checkQueue refuses what names no task queue.
+func checkQueue(queue *taskqueue.TaskQueue) error { return checkName("TaskQueue", queue.GetName()) }
+
+// isTooLarge reports whether payloads, or a message with payloads, are larger than one field may be.
+func isTooLarge(blob proto.Message) bool { return proto.Size(blob) > maxBlob }
+
+// checkBlobs refuses payloads that are too large.
+func checkBlobs(blobs ...proto.Message) error {
+	for _, blob := range blobs {
+		if isTooLarge(blob) {
+			return errBlobTooLarge
+		}
+	}
+	return nil
+}
+
+// checkMemo refuses a memo that is too large.
+func checkMemo(memo *common.Memo) error {
+	if proto.Size(memo) > maxMemo {
+		return errMemoTooLarge
+	}
+	return nil
+}

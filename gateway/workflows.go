@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// StartWorkflowExecution starts an execution.
+func (s *workflowService) StartWorkflowExecution(
+	ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest,
+) (*workflowservice.StartWorkflowExecutionResponse, error) {
+	err := cmp.Or(
+		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
+		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
+	)
+	if err != nil {
+		return nil, err
+	}
+	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
+	return route[workflowservice.StartWorkflowExecutionResponse](ctx, s.Gateway, subjects.VerbStart, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowId}, r)
+}
+
+// SignalWithStartWorkflowExecution signals an execution, and starts it first if it does not run.
+func (s *workflowService) SignalWithStartWorkflowExecution(
+	ctx context.Context, r *workflowservice.SignalWithStartWorkflowExecutionRequest,
+) (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
+	err := cmp.Or(
+		checkName("WorkflowId", r.WorkflowId), checkName("SignalName", r.SignalName),
+		checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
+		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.SignalInput, r.Header), checkMemo(r.Memo),
+	)
+	if err != nil {
+		return nil, err
+	}
+	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
+	return route[workflowservice.SignalWithStartWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbSignalWithStart, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowId}, r)
+}
+
+// SignalWorkflowExecution signals an execution.
+func (s *workflowService) SignalWorkflowExecution(
+	ctx context.Context, r *workflowservice.SignalWorkflowExecutionRequest,
+) (*workflowservice.SignalWorkflowExecutionResponse, error) {
+	err := cmp.Or(
+		checkExecution(r.WorkflowExecution), checkName("SignalName", r.SignalName), checkLength("RequestId", r.RequestId),
+		checkBlobs(r.Input, r.Header),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return route[workflowservice.SignalWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbSignal, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
+// RequestCancelWorkflowExecution asks an execution to end.
+func (s *workflowService) RequestCancelWorkflowExecution(
+	ctx context.Context, r *workflowservice.RequestCancelWorkflowExecutionRequest,
+) (*workflowservice.RequestCancelWorkflowExecutionResponse, error) {
+	err := cmp.Or(checkExecution(r.WorkflowExecution), checkRunID(r.FirstExecutionRunId), checkLength("RequestId", r.RequestId))
+	if err != nil {
+		return nil, err
+	}
+	return route[workflowservice.RequestCancelWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbRequestCancel, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
+// TerminateWorkflowExecution ends an execution.
+func (s *workflowService) TerminateWorkflowExecution(
+	ctx context.Context, r *workflowservice.TerminateWorkflowExecutionRequest,
+) (*workflowservice.TerminateWorkflowExecutionResponse, error) {
+	err := cmp.Or(checkExecution(r.WorkflowExecution), checkRunID(r.FirstExecutionRunId), checkBlobs(r.Details))
+	if err != nil {
+		return nil, err
+	}
+	return route[workflowservice.TerminateWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbTerminate, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
+// DescribeWorkflowExecution describes an execution.
+func (s *workflowService) DescribeWorkflowExecution(
+	ctx context.Context, r *workflowservice.DescribeWorkflowExecutionRequest,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if err := checkExecution(r.Execution); err != nil {
+		return nil, err
+	}
+	return route[workflowservice.DescribeWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbDescribe, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
+}
+
+// ResetStickyTaskQueue makes an execution forget the worker that has it in its cache.
+func (s *workflowService) ResetStickyTaskQueue(
+	ctx context.Context, r *workflowservice.ResetStickyTaskQueueRequest,
+) (*workflowservice.ResetStickyTaskQueueResponse, error) {
+	if err := checkExecution(r.Execution); err != nil {
+		return nil, err
+	}
+	return route[workflowservice.ResetStickyTaskQueueResponse](
+		ctx, s.Gateway, subjects.VerbResetSticky, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
+}
