@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,6 +35,13 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	if _, set := env["CARILLON_GRPC"]; !set {
+		env["CARILLON_GRPC"] = off // many servers run side by side: only one could have the default address
+	}
 	d := &daemon{process: process{env: env}, stop: cancel, exit: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
@@ -207,7 +215,7 @@ func TestRolesApart(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Server(t)
 	var daemons []*daemon
-	for _, role := range []string{"frontend", "generator", "invoker", "backfiller", "worker"} {
+	for _, role := range []string{"frontend", "generator", "invoker", "backfiller", "matching", "worker"} {
 		for range 2 {
 			daemons = append(daemons, startDaemon(t, role, "--nats", nats.ClientURL(), "--prefix", "apart"))
 		}

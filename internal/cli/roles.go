@@ -95,9 +95,12 @@ func (a *app) runAlone(
 func (a *app) roleCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.frontendCommand(),
+		a.gatewayCommand(),
 		a.poolCommand("generator", "Run the role that finds out what is due", (*roles.Cluster).Generator),
 		a.invokerCommand(),
 		a.poolCommand("backfiller", "Run the role that works on manual requests", (*roles.Cluster).Backfiller),
+		a.poolCommand("history", "Run the role that owns workflow executions", (*roles.Cluster).History),
+		a.poolCommand("matching", "Run the role that brings tasks of workflow executions to workers", (*roles.Cluster).Matching),
 		a.workerCommand(),
 	}
 }

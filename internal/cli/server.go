@@ -37,6 +37,7 @@ type serverOptions struct {
 	noWorker  bool
 	search    searchOptions
 	actions   actionOptions
+	gateway   gatewayOptions
 	http      httpOptions
 	watched   watchedOptions
 	// unused says which settings do not count because others choose another NATS server; it is empty if all count.
@@ -48,11 +49,11 @@ func (a *app) serverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server [flags]",
 		Short: "Run all roles in this process, with an embedded NATS server",
-		Long: `Runs all roles in this process: frontend, generator, invoker, backfiller and a
-worker with the built-in actions. NATS is embedded, for this machine only, and
-keeps its data in the folder of --data; with --nats an existing cluster is used
-instead. A flag of the embedded server, such as --data, wins over CARILLON_NATS in
-the environment.
+		Long: `Runs all roles in this process: frontend, gateway, generator, invoker,
+backfiller, history, matching and a worker with the built-in actions. NATS is
+embedded, for this machine only, and keeps its data in the folder of --data; with
+--nats an existing cluster is used instead. A flag of the embedded server, such as
+--data, wins over CARILLON_NATS in the environment.
 
 Ctrl-C stops it in order, within 5 seconds; a second Ctrl-C at once. Started
 again on the same data, it goes on where it was and catches up what was due.`,
@@ -97,6 +98,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
 	o.actions.define(cmd)
+	o.gateway.define(cmd)
 	o.http.define(cmd)
 	o.watched.define(cmd)
 }
@@ -104,6 +106,10 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 // roles returns the names of the roles of the server, in the order in which health shows them.
 func (o *serverOptions) roles() []string {
 	names := append([]string{"frontend"}, subjects.Pools()...)
+	names = append(names, "matching")
+	if !o.gateway.isOff() {
+		names = append(names, gatewayRole)
+	}
 	if !o.noWorker {
 		names = append(names, "worker")
 	}
@@ -142,7 +148,7 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	stages, err := a.serverStages(log, cluster, o, c)
+	stages, err := a.serverStages(ctx, log, cluster, o, c)
 	if err != nil {
 		return err
 	}
@@ -156,27 +162,52 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 
 // serverStages returns the roles in the order in which they stop:
 //
-//  1. the frontend, which accepts work
-//  2. generator and backfiller, which create runs
+//  1. the gateway and the frontend, which accept work
+//  2. generator and backfiller, which create runs, and matching, which brings tasks to workers
 //  3. the worker, which executes them
-//  4. the invoker, which records that they have ended
+//  4. invoker and history, which record that they have ended
 //  5. the console, which shows all of this, and the connection
 func (a *app) serverStages(
-	log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
+	ctx context.Context, log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
 ) ([]roles.Stage, error) {
 	front, ready, err1 := cluster.Frontend(o.search.SearchOptions)
 	generator, err2 := cluster.Generator()
 	backfiller, err3 := cluster.Backfiller()
 	invoker, err4 := cluster.Invoker()
-	work, err5 := a.serverWorker(log, cluster, o)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	matching, err5 := cluster.Matching()
+	history, err6 := cluster.History()
+	work, err7 := a.serverWorker(log, cluster, o)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		return nil, err
+	}
+	accept, err := serverGateway(ctx, cluster, o, c)
+	if err != nil {
 		return nil, err
 	}
 	c.ready = ready
-	self := cluster.Announcement(front.Name, generator.Name, invoker.Name, backfiller.Name)
+	announced := []string{front.Name, generator.Name, invoker.Name, backfiller.Name, history.Name, matching.Name}
+	for _, role := range accept {
+		announced = append(announced, role.Name)
+	}
 	return []roles.Stage{
-		{front}, {generator, backfiller}, work, {invoker}, {c.role(), self, cluster.Conn.Role()},
+		append(accept, front), {generator, backfiller, matching}, work, {invoker, history},
+		{c.role(), cluster.Announcement(announced...), cluster.Conn.Role()},
 	}, nil
+}
+
+// serverGateway returns the gateway, unless it is off, and tells the console where it is.
+func serverGateway(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *console) (roles.Stage, error) {
+	if o.gateway.isOff() {
+		return nil, nil
+	}
+	config, err := o.gateway.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.gateway = config
+	config.Drain = serverDrain
+	role, err := cluster.Gateway(config)
+	return roles.Stage{role}, err
 }
 
 func (a *app) serverWorker(log *slog.Logger, cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {

@@ -26,6 +26,8 @@ type console struct {
 	started time.Time
 	// ready is closed once the frontend answers requests.
 	ready <-chan struct{}
+	// gateway is where Temporal's clients find the server. Its listeners are nil if they do not.
+	gateway roles.GatewayConfig
 
 	demo       []schedule.CreateRequest
 	from       live.Position
@@ -89,6 +91,7 @@ func (c *console) banner() {
 		{"", "NATS", c.natsText()},
 		{"", "cluster", fmt.Sprintf("%s, %s, namespace %s",
 			plural(c.cluster.Facts.Shards, "shard"), plural(c.cluster.Facts.Replicas, "replica"), c.app.global.namespace)},
+		{"", "Temporal", c.gatewayText()},
 		{"", "try", "carillon schedule list" + c.clientFlags()},
 		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, subjects.ThingSchedule, "list"))},
 		{"", "stop", "Ctrl-C"},
@@ -115,6 +118,18 @@ func (c *console) natsText() string {
 		return c.url
 	}
 	return c.url + " (embedded)"
+}
+
+// gatewayText says where Temporal's clients find the server.
+func (c *console) gatewayText() string {
+	if c.gateway.GRPC == nil {
+		return "not served"
+	}
+	text := c.gateway.GRPC.Addr().String()
+	if c.gateway.HTTP != nil {
+		text += " (gRPC), " + c.gateway.HTTP.Addr().String() + " (HTTP)"
+	}
+	return text
 }
 
 // clientFlags are the flags that a client needs to reach this server.

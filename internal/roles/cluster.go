@@ -29,6 +29,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -181,6 +182,17 @@ func (c *Cluster) Backfiller() (Role, error) {
 		return Role{}, err
 	}
 	return c.watched(Role{Name: "backfiller", Run: informed(table, backfillers.Run), Checks: poolChecks(table, vitals)}), nil
+}
+
+// Matching returns the role that brings tasks of workflow executions and polls together.
+func (c *Cluster) Matching() (Role, error) {
+	m, err := matching.New(matching.Config{
+		JS: c.JS, Names: c.Names, Logger: c.options.Logger, Starter: matching.NewStarter(c.Conn.Conn, c.Names, c.Facts.Shards),
+	})
+	if err != nil {
+		return Role{}, err
+	}
+	return c.watched(Role{Name: "matching", Run: m.Run, Checks: probe.Checks{Waits: until(m.Ready(), "hints about tasks to be heard")}}), nil
 }
 
 // pool configures the pool of one role.

@@ -47,7 +47,7 @@ func says(said, name string) bool {
 	switch {
 	case strings.Contains(said, "everything"), strings.Contains(said, "internal packages") && strings.HasPrefix(name, "internal/"):
 		return true
-	case slices.Contains([]string{"generator", "invoker", "backfiller"}, name) && strings.Contains(said, "the pools,"):
+	case slices.Contains([]string{"generator", "invoker", "backfiller", "history", "matching"}, name) && strings.Contains(said, "the pools,"):
 		return true
 	}
 	return regexp.MustCompile(`(^|[\s,(])` + regexp.QuoteMeta(name) + `($|[\s,)])`).MatchString(said)

@@ -230,6 +230,9 @@ func (s *Service) removeBelongings(ctx context.Context, removal *jobs.Job) error
 	if err := s.removeMatching(ctx, subjects.CalendarKeys(removal.Namespace)); err != nil {
 		return err
 	}
+	if err := s.config.Cluster.Remove(ctx, subjects.SearchAttributesKey(removal.Namespace)); err != nil {
+		return err
+	}
 	return s.places.Forget(ctx, removal.Namespace)
 }
 

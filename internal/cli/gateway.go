@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/roles"
+)
+
+const (
+	// gatewayRole is the name of the role that serves Temporal's clients.
+	gatewayRole = "gateway"
+	// off is the address of something that is not served.
+	off = "off"
+)
+
+// gatewayOptions are the flags of the commands that run a gateway.
+type gatewayOptions struct {
+	grpc, http    string
+	cert, key, ca string
+	insecure      bool
+}
+
+func (o *gatewayOptions) define(cmd *cobra.Command) {
+	addFlags(cmd, "Temporal's clients", func(flags *pflag.FlagSet) {
+		flags.StringVar(&o.grpc, "grpc", "127.0.0.1:7233", "serve Temporal's clients, over gRPC, on `ADDRESS`; off for nowhere")
+		flags.StringVar(&o.http, "http-api", "127.0.0.1:8233", "serve the same as JSON over HTTP on `ADDRESS`; off for nowhere")
+		flags.StringVar(&o.cert, "grpc-cert", "", "serve Temporal's clients over TLS only, with the certificate of `FILE`")
+		flags.StringVar(&o.key, "grpc-key", "", "`FILE` of the key of that certificate")
+		flags.StringVar(&o.ca, "grpc-client-ca", "", "serve only clients with a certificate of the authorities of `FILE`")
+		flags.BoolVar(&o.insecure, "grpc-insecure", false, "serve on another address than loopback also without a certificate")
+	})
+}
+
+// isOff reports whether there is no gateway.
+func (o *gatewayOptions) isOff() bool { return o.grpc == off }
+
+// listen opens the listeners of a gateway.
+func (o *gatewayOptions) listen(ctx context.Context) (config roles.GatewayConfig, err error) {
+	if config.TLS, err = o.tls(); err != nil {
+		return config, err
+	}
+	if config.GRPC, err = o.open(ctx, "grpc", o.grpc); err != nil {
+		return config, err
+	}
+	if o.http == off {
+		return config, nil
+	}
+	if config.HTTP, err = o.open(ctx, "http-api", o.http); err != nil {
+		_ = config.GRPC.Close()
+	}
+	return config, err
+}
+
+// open listens on the address of a flag. Without a certificate it must be one that only this machine reaches.
+func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as 127.0.0.1:7233, or off", flag, address)
+	}
+	if o.cert == "" && !o.insecure && !isLoopback(host) {
+		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, and --grpc-client-ca to "+
+			"know who comes, or --grpc-insecure to let everybody in, unencrypted", flag, address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, withHint(fmt.Errorf("--%s: the port of %s is in use", flag, address),
+			"name another address by --%[1]s, or do without by --%[1]s off", flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return listener, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// tls reads the certificates of the flags. Without any it returns nil.
+func (o *gatewayOptions) tls() (*tls.Config, error) {
+	if o.cert == "" && o.key == "" {
+		if o.ca != "" {
+			return nil, usagef("--grpc-client-ca needs --grpc-cert and --grpc-key: without TLS no client shows a certificate")
+		}
+		return nil, nil
+	}
+	if o.cert == "" || o.key == "" {
+		return nil, usagef("--grpc-cert and --grpc-key belong together")
+	}
+	certificate, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		return nil, usagef("--grpc-cert, --grpc-key: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	if o.ca == "" {
+		return config, nil
+	}
+	text, err := os.ReadFile(o.ca)
+	if err != nil {
+		return nil, usagef("--grpc-client-ca: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, usagef("--grpc-client-ca: %s has no certificate", o.ca)
+	}
+	return config, nil
+}
+
+// gatewayCommand runs the gateway on its own.
+func (a *app) gatewayCommand() *cobra.Command {
+	var o gatewayOptions
+	var cmd *cobra.Command
+	cmd = a.poolCommand(gatewayRole, "Run the role that serves Temporal's clients", func(c *roles.Cluster) (roles.Role, error) {
+		if o.isOff() {
+			return roles.Role{}, usagef("--grpc: a gateway needs an address")
+		}
+		config, err := o.listen(cmd.Context())
+		if err != nil {
+			return roles.Role{}, err
+		}
+		config.Drain = roleDrain
+		return c.Gateway(config)
+	})
+	o.define(cmd)
+	return cmd
+}
