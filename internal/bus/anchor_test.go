@@ -48,7 +48,7 @@ func TestAnchorOfCompletions(t *testing.T) {
 	t.Parallel()
 	dir, js := queues(t)
 	b, names, key := natstest.Bus(t, js), subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
-	of := names.PoolConsumers(0)[3]
+	of := names.ConsumersOfPool(0, subjects.PoolInvoker)[1]
 	messages, err := b.Pull(t.Context(), of.Stream, of.Config)
 	require.NoError(t, err)
 	defer messages.Stop()

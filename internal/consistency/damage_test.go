@@ -185,7 +185,7 @@ func (s *installation) plantPassedOver(id string) wire.BufferedStart {
 	key, start := started(s, id)
 	s.unqueue(key, start)
 	shard := s.shard(key)
-	stream, config := s.names.CallbackStream(shard), s.names.PoolConsumers(shard)[3].Config
+	stream, config := s.names.CallbackStream(shard), s.names.ConsumersOfPool(shard, subjects.PoolInvoker)[1].Config
 	require.Equal(s, subjects.PoolInvoker, config.Durable)
 	later := s.names.Callback(shard, key, start.TaskQueue, "later")
 	narrow := config

@@ -175,6 +175,8 @@ const (
 	kindEnd        kind = "end"
 	kindCompletion kind = "completion"
 	kindRequest    kind = "request"
+	// kindDue says that something may be due in a workflow execution. Its key is that of the execution.
+	kindDue kind = "due"
 )
 
 // meaning is what the subject and the body say about a message. The parts that they do not say are empty.
@@ -204,6 +206,8 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 		m.kind = kindEnqueue
 	case task.IsEnd():
 		m.kind = kindEnd
+	case task.Role == subjects.RoleExecution:
+		m.kind = kindDue
 	}
 	return m
 }

@@ -98,6 +98,7 @@ func TestMeaning(t *testing.T) {
 		names.InvokeEnqueue(2, tick, "auto", wire.Span{}):         {kind: kindEnqueue, key: tick, stream: stream},
 		names.Callback(2, tick, "q", "r"):                         {kind: kindCompletion, key: tick, stream: names.CallbackStream(2), former: stream, requestID: "r"},
 		names.Timeout(2, tick, "r"):                               {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
+		names.ExecutionDue(2, tick):                               {kind: kindDue, key: tick, stream: stream},
 		names.Action(tick.Namespace, "a queue", "w 1"):            {kind: kindRequest, key: tick, stream: names.ActionStream(), requestID: "r-w 1"},
 		names.Action(tick.Namespace, "another", "w 1"):            {},
 		names.DueTimer(2, tick):                                   {},

@@ -63,7 +63,10 @@ func (r *Reader) replay(ctx context.Context, number Number, seen bool) (Replayed
 	if err != nil {
 		return Replayed{}, err
 	}
-	unrecorded := r.record(ctx, replayedEvent(&message, p.meaning, r.identity, r.now()))
+	var unrecorded error
+	if p.kind != kindDue { // which is about no schedule
+		unrecorded = r.record(ctx, replayedEvent(&message, p.meaning, r.identity, r.now()))
+	}
 	if err := r.Delete(ctx, number); err != nil && schedule.CodeOf(err) != schedule.CodeNotFound {
 		return Replayed{}, err
 	}

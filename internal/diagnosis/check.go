@@ -21,7 +21,7 @@ const (
 // Check is the result of one check.
 type Check struct {
 	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "time zones",
-	// "generator", "invoker", "backfiller", "workers", "dead letters", "history" or "facts".
+	// "generator", "invoker", "backfiller", "history", "workers", "dead letters", "events" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	// Detail is what was found, Next what to do about it. Next is empty if all is well.

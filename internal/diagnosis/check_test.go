@@ -19,7 +19,7 @@ func well() *Facts {
 	pools := func() []Consumer {
 		return []Consumer{
 			{Pool: subjects.PoolGenerator, Waiting: 1}, {Pool: subjects.PoolInvoker, Waiting: 2},
-			{Pool: subjects.PoolBackfiller, Waiting: 1},
+			{Pool: subjects.PoolBackfiller, Waiting: 1}, {Pool: subjects.PoolHistory, Waiting: 1},
 		}
 	}
 	return &Facts{
@@ -68,7 +68,7 @@ func TestProgressMayFillItsStream(t *testing.T) {
 func TestAllIsWell(t *testing.T) {
 	t.Parallel()
 	checks := Checks(well())
-	require.Len(t, checks, 14)
+	require.Len(t, checks, 15)
 	for _, c := range checks {
 		assert.Equal(t, OK, c.Status, "%+v", c)
 		assert.NotEmpty(t, c.Detail)

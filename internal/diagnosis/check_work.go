@@ -136,13 +136,13 @@ func checkHistory(f *Facts) Check {
 		switch {
 		case !strings.HasSuffix(s.Name, "_EVENTS"):
 		case s.Messages == 0:
-			return ok("history", "no event yet")
+			return ok("events", "no event yet")
 		case s.MaxAge > 0:
-			return ok("history", "%s, back to %s ago; kept for %d days", counted(s.Messages, "event"), ageText(f.Time, s.First),
+			return ok("events", "%s, back to %s ago; kept for %d days", counted(s.Messages, "event"), ageText(f.Time, s.First),
 				s.MaxAge/(24*time.Hour))
 		default:
-			return ok("history", "%s, back to %s ago", counted(s.Messages, "event"), ageText(f.Time, s.First))
+			return ok("events", "%s, back to %s ago", counted(s.Messages, "event"), ageText(f.Time, s.First))
 		}
 	}
-	return ok("history", "no event yet")
+	return ok("events", "no event yet")
 }

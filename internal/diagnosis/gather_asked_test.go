@@ -54,7 +54,7 @@ func TestAPoolThatDiesWithTasksInHand(t *testing.T) {
 	own, ownJS := natstest.Connect(t, natstest.Shared(t))
 	messages, err := natstest.Bus(t, ownJS).Pull(t.Context(), names.TaskStream(0), names.PoolConsumers(0)[1].Config)
 	require.NoError(t, err)
-	completions, err := natstest.Bus(t, ownJS).Pull(t.Context(), names.CallbackStream(0), names.PoolConsumers(0)[3].Config)
+	completions, err := natstest.Bus(t, ownJS).Pull(t.Context(), names.CallbackStream(0), names.ConsumersOfPool(0, subjects.PoolInvoker)[1].Config)
 	require.NoError(t, err)
 	var asking sync.WaitGroup
 	asking.Go(func() { _, _ = completions.Next(t.Context()) })

@@ -57,14 +57,14 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 
 	facts := gather(t, conn, js, names)
 	assert.Empty(t, facts.Problems)
-	assert.Len(t, facts.Streams, 3+7+2*2)
+	assert.Len(t, facts.Streams, 3+8+2*3)
 	var rolls []string
 	for i := range facts.Streams {
 		if facts.Streams[i].Rolls {
 			rolls = append(rolls, facts.Streams[i].Name)
 		}
 	}
-	assert.ElementsMatch(t, []string{names.ProgressStream(), names.WorkerDeadLetterStream()}, rolls)
+	assert.ElementsMatch(t, []string{names.ProgressStream(), names.WorkerDeadLetterStream(), names.HeartbeatStream()}, rolls)
 	assert.Equal(t, 1, facts.Namespaces)
 	require.Len(t, facts.Queues, 1)
 	assert.Equal(t, 1, facts.Queues[0].Waiting)
@@ -79,7 +79,7 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), state.oldest, time.Minute)
 	assert.Equal(t, map[string]Status{
 		"nats": OK, "installation": Failed, "storage": OK, "replicas": OK, "clock": OK, "timers": OK, "frontends": Failed, "time zones": OK, "generator": Failed,
-		"invoker": Failed, "backfiller": Failed, "workers": Warning, "dead letters": Warning, "history": OK,
+		"invoker": Failed, "backfiller": Failed, "history": Failed, "workers": Warning, "dead letters": Warning, "events": OK,
 	}, statuses(facts))
 }
 

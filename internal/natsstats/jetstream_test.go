@@ -61,7 +61,7 @@ func TestSurvey(t *testing.T) {
 
 	b.refresh(t.Context())
 	require.True(t, b.up)
-	require.Len(t, b.streams, 14, "seven of all shards, the bucket of the cluster, and three of each shard")
+	require.Len(t, b.streams, 1+8+2*4, "eight of all shards, the bucket of the cluster, and four of each shard")
 	tasks := b.stream(t, b.Names.TaskStream(1))
 	assert.EqualValues(t, 4, tasks.state.Msgs, "with the pulse, its timer and what it has delivered")
 	assert.Positive(t, tasks.state.Bytes)
@@ -73,7 +73,7 @@ func TestSurvey(t *testing.T) {
 		pending[c.Name] = c.NumPending
 	}
 	assert.Equal(t, map[string]uint64{
-		subjects.PoolGenerator: 0, subjects.PoolInvoker: 1, subjects.PoolBackfiller: 0,
+		subjects.PoolGenerator: 0, subjects.PoolInvoker: 1, subjects.PoolBackfiller: 0, subjects.PoolHistory: 0,
 	}, pending)
 	idle := b.stream(t, b.Names.TaskStream(0))
 	assert.Zero(t, idle.timers())
