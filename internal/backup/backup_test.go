@@ -43,13 +43,13 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 		natstest.Eventually(t, natstest.Patience, "it runs", func() bool { return len(old.describe(id).Info.RunningWorkflows) == 1 })
 	}
 	dir, manifest := old.backup()
-	assert.Len(t, manifest.Streams, 14)
+	assert.Len(t, manifest.Streams, 17)
 	old.stop()
 
 	restored := connectInstallation(t, natstest.Server(t), old.names)
 	summary := restored.restore(dir, backup.RestoreConfig{})
 	assert.Equal(t, 3, summary.Schedules)
-	assert.Equal(t, 14, summary.Streams)
+	assert.Equal(t, 17, summary.Streams)
 	assert.Empty(t, summary.Lost)
 	inputs := make(chan string, 10)
 	after := &ledger{work: func(_ context.Context, run *worker.Run) error {

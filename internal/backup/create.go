@@ -121,9 +121,9 @@ func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
 // recorded. So whatever has left one of the streams is in one that is copied later.
 func (c *creation) complete(ctx context.Context, m *Manifest) error {
 	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream(),
-		c.Names.BacklogStream())
+		c.Names.BacklogStream(), c.Names.HeartbeatStream())
 	for shard := range m.Shards {
-		order = append(order, c.Names.CallbackStream(shard), c.Names.TaskStream(shard))
+		order = append(order, c.Names.CallbackStream(shard), c.Names.TaskStream(shard), c.Names.JournalStream(shard))
 	}
 	order = append(order, c.Names.DeadLetterStream(), c.Names.WorkerDeadLetterStream(), c.Names.EventStream())
 	for _, name := range order {

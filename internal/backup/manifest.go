@@ -93,9 +93,9 @@ func (m *Manifest) has(name string) bool {
 // restorable returns the streams to restore from the backup. An earlier release did not have some of them. If all others are in
 // the backup, those are created empty. Completions were in the task streams then, and are taken from there as well.
 func (m *Manifest) restorable(names subjects.Names) []string {
-	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream(), names.BacklogStream()}
+	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream(), names.BacklogStream(), names.HeartbeatStream()}
 	for shard := range m.Shards {
-		later = append(later, names.CallbackStream(shard))
+		later = append(later, names.CallbackStream(shard), names.JournalStream(shard))
 	}
 	return slices.DeleteFunc(streamNames(names, m.Shards), func(name string) bool { return slices.Contains(later, name) && !m.has(name) })
 }
@@ -263,10 +263,10 @@ func (f *File) open(dir string) (*os.File, error) {
 func streamNames(names subjects.Names, shards int) []string {
 	all := []string{
 		names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream(), names.ControlStream(), names.ProgressStream(),
-		names.BacklogStream(),
+		names.BacklogStream(), names.HeartbeatStream(),
 	}
 	for shard := range shards {
-		all = append(all, names.CallbackStream(shard), names.TaskStream(shard))
+		all = append(all, names.JournalStream(shard), names.CallbackStream(shard), names.TaskStream(shard))
 	}
 	return append(append(all, bucketStreams(names, shards)...), names.ActionStream())
 }

@@ -177,7 +177,7 @@ func (r *restoration) run(ctx context.Context) error {
 		if name == r.names.EventStream() {
 			continue // its tail depends on how the records are settled
 		}
-		if err := r.tail(ctx, name, nil); err != nil {
+		if err := r.complete(ctx, name); err != nil {
 			return fmt.Errorf("complete %s: %w", name, err)
 		}
 	}
