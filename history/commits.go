@@ -23,7 +23,8 @@ type commits struct {
 	mu      sync.Mutex
 	last    uint64
 	pending map[string]*commit
-	// left are the entries whose work this process has given up, until the consumer delivers them.
+	// left are the entries whose work this process has given up, until it has done it after all. An entry that another process has asked for
+	// stays, because that process may die before the work is done.
 	left map[string]struct{}
 }
 
@@ -59,7 +60,7 @@ func (c *commits) settle(id string, done bool) {
 	c.mu.Lock()
 	settled := c.pending[id]
 	delete(c.pending, id)
-	if !done && settled != nil && settled.delivered == nil {
+	if !done && settled != nil {
 		c.left[id] = struct{}{}
 	}
 	c.mu.Unlock()
@@ -110,7 +111,6 @@ func (c *commits) deliver(id string, msg jetstream.Msg) fate {
 		return fatePending
 	}
 	if _, left := c.left[id]; left {
-		delete(c.left, id)
 		return fateOwn
 	}
 	return fateDone
@@ -131,11 +131,17 @@ func (c *commits) ask(request *nats.Msg) {
 		pending.asked = append(pending.asked, request)
 	}
 	_, left := c.left[id]
-	delete(c.left, id) // whoever asks has the entry from the consumer, and does the work
 	c.mu.Unlock()
 	if pending == nil {
 		_ = request.Respond([]byte(answer(!left)))
 	}
+}
+
+// recovered notes that the work of an entry is done that had been given up.
+func (c *commits) recovered(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.left, id)
 }
 
 // leave settles everything that is not done.

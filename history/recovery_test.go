@@ -157,7 +157,7 @@ func (b *bundle) workOnWorkflows(ctx context.Context, ended func(id string)) err
 		}
 		completed := &workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: space, TaskToken: task.TaskToken}
 		if task.PreviousStartedEventId == 0 {
-			completed.Commands = []*commandpb.Command{activity("a")}
+			completed.Commands = []*commandpb.Command{activity("a", b.hasten)}
 		} else {
 			completed.Commands = []*commandpb.Command{end()}
 		}
@@ -187,6 +187,13 @@ func (b *bundle) workOnActivities(ctx context.Context, note func(*workflowservic
 	return nil
 }
 
+// hasten gives an activity the timeout of the bundle.
+func (b *bundle) hasten(a *commandpb.ScheduleActivityTaskCommandAttributes) {
+	if b.timeout > 0 {
+		a.StartToCloseTimeout = durationpb.New(b.timeout)
+	}
+}
+
 // answer is ask without an answer that matters.
 func (b *bundle) answer(ctx context.Context, verb, id string, request proto.Message) error {
 	subject := b.names.Execution(subjects.ShardOf(b.key(id), b.facts.Shards), space, verb)
@@ -204,9 +211,13 @@ func (b *bundle) startMany(n int, meanwhile func()) {
 		for i := range n {
 			group.Go(func() error {
 				id := fmt.Sprint("w", i)
-				err := b.answer(b.Context(), subjects.VerbStart, id, startRequest(id))
+				request := startRequest(id)
+				if b.timeout > 0 {
+					request.WorkflowTaskTimeout = durationpb.New(b.timeout)
+				}
+				err := b.answer(b.Context(), subjects.VerbStart, id, request)
 				for err != nil && b.Context().Err() == nil {
-					err = b.answer(b.Context(), subjects.VerbStart, id, startRequest(id)) // the request ID makes a repeat harmless
+					err = b.answer(b.Context(), subjects.VerbStart, id, request) // the request ID makes a repeat harmless
 				}
 				return err
 			})
@@ -246,6 +257,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.timeout = 3 * time.Second // what the process had started and not handed over comes again then
 	b.run()
 	attempts := b.work(4)
 	b.startMany(40, func() {

@@ -40,6 +40,8 @@ type bundle struct {
 	names subjects.Names
 	facts topology.Facts
 	polls *offer.Polls
+	// timeout is that of the tasks of workflows that work serves; as it is by default if it is zero.
+	timeout time.Duration
 }
 
 // setup makes an installation without history on the shared server.

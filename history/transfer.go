@@ -64,16 +64,16 @@ func (s *Service) take(msg jetstream.Msg) {
 		_ = msg.Ack()
 	case fatePending:
 	case fateOwn:
-		s.takeOver(msg, "")
+		s.takeOver(msg, id, false)
 	case fateAsk:
-		s.takeOver(msg, id)
+		s.takeOver(msg, id, true)
 	}
 }
 
-// takeOver does the work of an entry, unless the process that has appended it, if there is one to be asked, has done it.
-func (s *Service) takeOver(msg jetstream.Msg, id string) {
+// takeOver does the work of an entry, unless the process that has appended it is to be asked, and has done it.
+func (s *Service) takeOver(msg jetstream.Msg, id string, ask bool) {
 	s.inBackground(func(ctx context.Context) error {
-		if id != "" {
+		if ask {
 			if done, err := s.askCommitter(ctx, id); done || err != nil {
 				return err
 			}
@@ -81,6 +81,7 @@ func (s *Service) takeOver(msg jetstream.Msg, id string) {
 		return s.redo(ctx, msg)
 	}, func(err error) {
 		if err == nil {
+			s.commits.recovered(id)
 			_ = msg.Ack()
 			return
 		}
