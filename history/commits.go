@@ -1,12 +1,16 @@
 package history
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // What a process answers about an entry that it has committed.
@@ -26,6 +30,8 @@ type commits struct {
 	// left are the entries whose work this process has given up, until it has done it after all. An entry that another process has asked for
 	// stays, because that process may die before the work is done.
 	left map[string]struct{}
+	// held are the entries from the consumer whose work is done here because it has not been done before.
+	held map[jetstream.Msg]struct{}
 }
 
 // commit is an entry whose work is not done yet.
@@ -35,7 +41,7 @@ type commit struct {
 }
 
 func newCommits(process string) *commits {
-	return &commits{process: process, pending: map[string]*commit{}, left: map[string]struct{}{}}
+	return &commits{process: process, pending: map[string]*commit{}, left: map[string]struct{}{}, held: map[jetstream.Msg]struct{}{}}
 }
 
 // begin returns the ID for an entry that is about to be appended.
@@ -124,24 +130,64 @@ func (c *commits) committer(id string) string {
 
 // ask answers the question of another process about an entry, now or when it is settled.
 func (c *commits) ask(request *nats.Msg) {
-	id := string(request.Data)
 	c.mu.Lock()
-	pending := c.pending[id]
+	pending := c.pending[string(request.Data)]
 	if pending != nil {
 		pending.asked = append(pending.asked, request)
 	}
-	_, left := c.left[id]
+	_, left := c.left[string(request.Data)]
 	c.mu.Unlock()
 	if pending == nil {
 		_ = request.Respond([]byte(answer(!left)))
 	}
 }
 
-// recovered notes that the work of an entry is done that had been given up.
-func (c *commits) recovered(id string) {
+// hold keeps an entry from the consumer until release: NATS gives it to no other process.
+func (c *commits) hold(msg jetstream.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.left, id)
+	c.held[msg] = struct{}{}
+}
+
+// release ends hold. done says that the work of the entry is done.
+func (c *commits) release(msg jetstream.Msg, id string, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, msg)
+	if done {
+		delete(c.left, id)
+	}
+}
+
+// keepAlive tells NATS again and again that the entries that have been delivered here are being worked on, until ctx ends.
+func (c *commits) keepAlive(ctx context.Context) {
+	ticker := time.NewTicker(subjects.TransferAckWait / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, msg := range c.delivered() {
+			_ = msg.InProgress() // if it is lost, another process gets the entry, and asks this one
+		}
+	}
+}
+
+// delivered returns the entries from the consumer that are not settled.
+func (c *commits) delivered() (all []jetstream.Msg) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for msg := range c.held {
+		all = append(all, msg)
+	}
+	for _, pending := range c.pending {
+		if pending.delivered != nil {
+			all = append(all, pending.delivered)
+		}
+	}
+	return all
 }
 
 // leave settles everything that is not done.

@@ -38,7 +38,13 @@ func TestCommits(t *testing.T) {
 	for range 3 {
 		require.Equal(t, fateOwn, c.deliver(given, &delivery{}), "until it is done")
 	}
-	c.recovered(given)
+	again := &delivery{}
+	c.hold(again)
+	require.Equal(t, []jetstream.Msg{again}, c.delivered())
+	c.release(again, given, false)
+	require.Equal(t, fateOwn, c.deliver(given, &delivery{}))
+	c.release(again, given, true)
+	require.Empty(t, c.delivered())
 	require.Equal(t, fateDone, c.deliver(given, &delivery{}))
 
 	late := c.begin()

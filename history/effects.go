@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// effectsLimit bounds the work of one entry. It is shorter than the time after which the consumer delivers the entry again.
+	// effectsLimit bounds the work of one entry.
 	effectsLimit = 20 * time.Second
 	// offersAtOnce is how many tasks of one entry are offered at once.
 	offersAtOnce = 64

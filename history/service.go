@@ -99,6 +99,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer func() { _ = asked.Unsubscribe() }() // it fails if the connection is closed
+	defer s.keepEntries()()
 	defer s.stop()
 	s.open = ctx
 	defer context.AfterFunc(ctx, func() {
@@ -115,6 +116,17 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	defer server.Close()
 	close(s.ready)
 	return s.consume(ctx)
+}
+
+// keepEntries keeps what the consumers have delivered from other processes, until the function is called that it returns.
+func (s *Service) keepEntries() (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.work))
+	var keeping sync.WaitGroup
+	keeping.Go(func() { s.commits.keepAlive(ctx) })
+	return func() {
+		cancel()
+		keeping.Wait()
+	}
 }
 
 // consume takes the messages of all consumers until ctx ends.

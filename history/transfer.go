@@ -72,6 +72,7 @@ func (s *Service) take(msg jetstream.Msg) {
 
 // takeOver does the work of an entry, unless the process that has appended it is to be asked, and has done it.
 func (s *Service) takeOver(msg jetstream.Msg, id string, ask bool) {
+	s.commits.hold(msg)
 	s.inBackground(func(ctx context.Context) error {
 		if ask {
 			if done, err := s.askCommitter(ctx, id); done || err != nil {
@@ -80,8 +81,8 @@ func (s *Service) takeOver(msg jetstream.Msg, id string, ask bool) {
 		}
 		return s.redo(ctx, msg)
 	}, func(err error) {
+		s.commits.release(msg, id, err == nil)
 		if err == nil {
-			s.commits.recovered(id)
 			_ = msg.Ack()
 			return
 		}

@@ -17,9 +17,8 @@ const (
 	// heartbeatBytes is how many bytes of heartbeats are kept for all activities together, unless an operator has chosen otherwise. A
 	// server that cannot reserve that much keeps fewer.
 	heartbeatBytes = 256 << 20
-	// transferAckWait is how long a process may be silent about an entry of a journal before another process gets it. It is longer than
-	// the effects of an entry may take.
-	transferAckWait = 30 * time.Second
+	// TransferAckWait is how long a process may be silent about an entry of a journal before another process gets it.
+	TransferAckWait = 6 * time.Second
 	// transferConsumer is the name of the consumer of each journal stream.
 	transferConsumer = "transfer"
 )
@@ -58,7 +57,7 @@ func (n Names) ParseJournal(subject string) (shard int, key schedule.Key, err er
 func (n Names) Transfer(shard int) PoolConsumer {
 	return PoolConsumer{n.JournalStream(shard), jetstream.ConsumerConfig{
 		Durable: transferConsumer, FilterSubjects: []string{n.journals(shard) + ">"}, AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: transferAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,
+		AckWait: TransferAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,
 	}}
 }
 
