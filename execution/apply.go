@@ -19,7 +19,7 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 		switch {
 		case part.First == 0:
 			s.Run = newRun(part.RunID)
-			s.Run.First, s.Run.StartRequest = sequence, part.StartRequest
+			s.Run.First, s.Run.StartRequest, s.Run.Callback = sequence, part.StartRequest, part.Callback
 		case s.Run == nil || s.Run.ID != part.RunID:
 			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest",
 				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID)

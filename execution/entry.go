@@ -48,6 +48,8 @@ type Part struct {
 	LastStarted *int64 `json:"lastStarted,omitempty"`
 	// StartRequest is the ID of the request that began the run, in the first entry of the run.
 	StartRequest string `json:"startRequest,omitempty"`
+	// Callback says who is to be told how the run ends: in its first entry, and again in the one that ends it.
+	Callback []byte `json:"callback,omitempty"`
 	// Requests are IDs of requests that have been accepted.
 	Requests []string `json:"requests,omitempty"`
 	// FirstTask replaces that of the run.

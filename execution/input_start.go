@@ -30,6 +30,8 @@ type Start struct {
 	Request *workflowservice.StartWorkflowExecutionRequest
 	// RunID is the ID of the run if it begins, a new UUID.
 	RunID string
+	// Callback says who is to be told how the run ends; nil if nobody is. It comes back in the [Ending].
+	Callback []byte
 }
 
 func (Start) cause() string { return "start" }
@@ -38,6 +40,9 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 	begins, err := tx.start(in.Request, in.RunID)
 	if err != nil {
 		return nil, err
+	}
+	if begins {
+		tx.run.Callback = in.Callback
 	}
 	if begins && tx.run.FirstTask.IsZero() {
 		tx.scheduleTask()

@@ -1,6 +1,10 @@
 package execution
 
-import "time"
+import (
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+)
 
 // normalPatience is how long a gateway that has just had a poll of a task queue may keep an offer for the next one.
 const normalPatience = 50 * time.Millisecond
@@ -78,4 +82,29 @@ func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
 		Queue: activity.Attributes.GetTaskQueue().GetName(), Activity: true, RunID: r.ID, Event: activity.Event, Attempt: activity.Attempt,
 		Scheduled: activity.Due, Expires: expires, Patience: normalPatience,
 	})
+}
+
+// Ending is how a run ended, for whoever asked to be told.
+type Ending struct {
+	// Callback is what the start of the run said.
+	Callback []byte
+	RunID    string
+	// Event is the last one of the run.
+	Event *historypb.HistoryEvent
+}
+
+// Endings returns the endings of runs in an entry that somebody is to be told.
+func Endings(entry *Entry) []Ending {
+	var endings []Ending
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		if part.Callback == nil || len(part.Events) == 0 {
+			continue
+		}
+		last := part.Events[len(part.Events)-1]
+		if _, ended := ends[last.GetEventType()]; ended {
+			endings = append(endings, Ending{part.Callback, part.RunID, last})
+		}
+	}
+	return endings
 }

@@ -109,6 +109,9 @@ func (s *story) decide(in Input) string {
 	}
 	if decision.Entry != nil {
 		s.describeOffers(&out, Owed(s.state, decision.Entry))
+		for _, ending := range Endings(decision.Entry) {
+			fmt.Fprintf(&out, "tell %s: %s of %s\n", ending.Callback, ending.Event.GetEventType(), ending.RunID)
+		}
 	}
 	if at := s.state.NextDeadline(); !at.IsZero() {
 		fmt.Fprintf(&out, "deadline in %v\n", at.Sub(s.now))
@@ -398,12 +401,19 @@ func (s *story) startInput(cmd string, arg func(string) string) Input {
 		WorkflowExecutionTimeout: duration(s.t, arg("execution-timeout")), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
 	}
 	if cmd == "start" {
-		return Start{request, runID}
+		return Start{request, runID, callback(arg("callback"))}
 	}
 	return SignalWithStart{&workflowservice.SignalWithStartWorkflowExecutionRequest{
 		WorkflowId: "w", WorkflowType: request.GetWorkflowType(), TaskQueue: request.GetTaskQueue(), RequestId: request.GetRequestId(),
 		SignalName: arg("name"), WorkflowStartDelay: request.GetWorkflowStartDelay(), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
 	}, runID}
+}
+
+func callback(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
 }
 
 func parseEnum[E any](text string, parse func(string) (E, error)) (E, error) {

@@ -38,6 +38,8 @@ type Run struct {
 	Attributes *historypb.WorkflowExecutionStartedEventAttributes
 	// StartRequest is the ID of the request that began the run; empty if it had none.
 	StartRequest string
+	// Callback says who is to be told how the run ends; nil if nobody is.
+	Callback []byte
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64
 	// Bytes is the size of the encoded events.

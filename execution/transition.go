@@ -38,9 +38,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 
 // open begins a new run. The run before it must have ended.
 func (tx *transition) open(run *Run) {
-	if tx.part != nil && !tx.part.empty() {
-		tx.entry.Parts = append(tx.entry.Parts, *tx.part)
-	}
+	tx.settle()
 	tx.run, tx.part, tx.arrived = run, &Part{RunID: run.ID}, 0
 }
 
@@ -50,14 +48,23 @@ func (tx *transition) end(reply proto.Message) Decision {
 	decision := Decision{
 		After: &State{tx.before.Key, tx.before.Sequence, tx.run}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,
 	}
-	if tx.part != nil && !tx.part.empty() {
-		tx.part.Buffer = tx.run.Buffered[tx.arrived:]
-		tx.entry.Parts = append(tx.entry.Parts, *tx.part)
-	}
+	tx.settle()
 	if len(tx.entry.Parts) > 0 {
 		decision.Entry = &tx.entry
 	}
 	return decision
+}
+
+// settle adds the part to the entry, if it changes anything.
+func (tx *transition) settle() {
+	if tx.part == nil || tx.part.empty() {
+		return
+	}
+	tx.part.Buffer = tx.run.Buffered[tx.arrived:]
+	if tx.part.First == 0 || !tx.run.Open() {
+		tx.part.Callback = tx.run.Callback
+	}
+	tx.entry.Parts = append(tx.entry.Parts, *tx.part)
 }
 
 // empty reports whether a part changes nothing. Only Buffer is not known yet, but buffering marks the part as touched.
