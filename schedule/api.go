@@ -431,5 +431,7 @@ type Run struct {
 	// Attempt, Worker and Outcome are known once the run has ended.
 	Attempt int    `json:"attempt,omitempty"`
 	Worker  string `json:"worker,omitempty"`
+	// ActionKind is what the run is: empty for a run on a worker of Carillon's own protocol.
+	ActionKind ActionKind `json:"actionKind,omitempty"`
 	Outcome
 }

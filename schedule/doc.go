@@ -10,5 +10,5 @@
 // The messages and records of the pools are in internal/wire. The encodings of values are in internal/codec and internal/apitext.
 //
 // Everything here is a plain value or a pure function: no clock, no randomness, no I/O. Every package may import it. Of Carillon, it
-// imports only internal/jsontext, internal/suggest and internal/zonedata, which are pure as well.
+// imports only internal/jsontext, internal/payload, internal/suggest and internal/zonedata, which are pure as well.
 package schedule

@@ -213,8 +213,9 @@ type Event struct {
 	Source string `json:"source,omitempty"`
 	// Overlap is the policy that was applied, for a start that is deferred or skipped, or that ends other runs.
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
-	// TaskQueue is where the run was sent.
-	TaskQueue string `json:"taskQueue,omitempty"`
+	// TaskQueue is where the run was sent, and ActionKind what it is: empty for a run on a worker of Carillon's own protocol.
+	TaskQueue  string     `json:"taskQueue,omitempty"`
+	ActionKind ActionKind `json:"actionKind,omitempty"`
 	// Identity is who asked for it, as far as that is known. It is empty for what the schedule does by itself.
 	Identity string `json:"identity,omitempty"`
 	// Outcome is set for completions.

@@ -124,29 +124,40 @@ type Interval struct {
 }
 
 // Action is what a schedule starts. One execution of it is a run.
+//
+// A workflow gets its arguments, memo, search attributes and other values as payloads of Temporal. In an Action, any JSON value is such a
+// payload. An object with exactly "metadata" and "data" stands for a payload of another encoding; the values in metadata, and data, are
+// base64.
 type Action struct {
-	// Type names the handler a worker registered. Required.
+	// Kind says what is started. Zero means ActionRun.
+	Kind ActionKind `json:"kind,omitempty"`
+	// Type names the handler, or the workflow, that a worker registered. Required.
 	Type string `json:"type"`
 	// WorkflowID is the base of the workflow IDs; empty means the schedule ID. The nominal time is appended unless
 	// Policies.KeepOriginalWorkflowID is set.
 	WorkflowID string `json:"workflowId,omitempty"`
 	// TaskQueue is where workers wait for the run. Required.
 	TaskQueue string `json:"taskQueue"`
-	// Input is any JSON value of at most 512 KiB. The worker gets it unchanged.
-	Input            json.RawMessage            `json:"input,omitempty"`
+	// Input is any JSON value of at most 512 KiB. The worker gets it unchanged. For a workflow, it is the list of the arguments.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Headers are texts. A workflow gets each as a payload; HeaderPayloads are its other headers.
 	Headers          map[string]string          `json:"headers,omitempty"`
+	HeaderPayloads   map[string]json.RawMessage `json:"headerPayloads,omitempty"`
 	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
 	SearchAttributes map[string]json.RawMessage `json:"searchAttributes,omitempty"`
+	// UserMetadata is for workflows alone.
+	UserMetadata *UserMetadata `json:"userMetadata,omitempty"`
 	// RunTimeout ends a run as timed out if it has not completed within this time after its start. Zero means no limit.
 	RunTimeout Duration `json:"runTimeout,omitempty"`
 	// ExecutionTimeout bounds the run with all its retries. Zero means no limit.
 	ExecutionTimeout Duration `json:"executionTimeout,omitempty"`
-	// TaskTimeout bounds one attempt of a worker. Zero means no limit.
+	// TaskTimeout bounds one attempt of a worker. Zero means no limit. For a workflow, it bounds one workflow task; zero means 10s.
 	TaskTimeout Duration `json:"taskTimeout,omitempty"`
 	// HeartbeatTimeout ends an attempt whose code shows no sign of life for this long. It is at least [MinHeartbeatTimeout]. With zero, it
-	// is enough that the worker's process is alive.
-	HeartbeatTimeout Duration     `json:"heartbeatTimeout,omitempty"`
-	RetryPolicy      *RetryPolicy `json:"retryPolicy,omitempty"`
+	// is enough that the worker's process is alive. Workflows have none.
+	HeartbeatTimeout Duration `json:"heartbeatTimeout,omitempty"`
+	// RetryPolicy is not possible for workflows yet.
+	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
 	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
 	Priority int `json:"priority,omitempty"`
 }

@@ -10,6 +10,8 @@ const (
 	VerbTerminate       = "terminate"
 	VerbDescribe        = "describe"
 	VerbQuery           = "query"
+	// VerbStartScheduled starts an execution for a schedule: a wire.StartWorkflow in the codec's form. The answer is that of VerbStart.
+	VerbStartScheduled = "start-scheduled"
 	// VerbHistory is GetWorkflowExecutionHistory. The owner does not wait for a new event: it answers with what there is.
 	VerbHistory = "history"
 

@@ -14,11 +14,12 @@ func At(hour int) time.Time { return time.Date(2026, 3, 1, hour, 30, 15, 1234567
 // Whole returns an instant of 2026-03-01, in UTC, on a full second.
 func Whole(hour int) time.Time { return At(hour).Truncate(time.Second) }
 
-// Schedule has every field set. It is valid, given fullNamed.
+// Schedule has every field set that a run on a worker of Carillon's own protocol may have. It is valid, given Named.
 func Schedule() schedule.Schedule {
 	return schedule.Schedule{
 		Spec: Spec(),
 		Action: schedule.Action{
+			Kind:             schedule.ActionRun,
 			Type:             "report",
 			WorkflowID:       "daily-report",
 			TaskQueue:        "reports",
@@ -50,6 +51,23 @@ func Schedule() schedule.Schedule {
 		},
 		State: schedule.State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
 	}
+}
+
+// Workflow is [Schedule] with every field set that a workflow may have. It is valid, given Named.
+func Workflow() schedule.Schedule {
+	s := Schedule()
+	s.Action = workflowAction(s.Action)
+	s.Action.HeartbeatTimeout, s.Action.RetryPolicy = 0, nil
+	return s
+}
+
+// workflowAction sets the fields of an action that only a workflow has.
+func workflowAction(a schedule.Action) schedule.Action {
+	long := json.RawMessage(`{"metadata":{"encoding":"YmluYXJ5L3BsYWlu"},"data":"AP8="}`)
+	a.Kind, a.Input = schedule.ActionWorkflow, json.RawMessage(`[{"to":"<ops> & co"},null,`+string(long)+`]`)
+	a.HeaderPayloads = map[string]json.RawMessage{"trace": long}
+	a.UserMetadata = &schedule.UserMetadata{Summary: json.RawMessage(`"the daily report"`), Details: json.RawMessage(`"for *ops*"`)}
+	return a
 }
 
 // Named are the named calendars that [Spec] uses.
@@ -140,6 +158,7 @@ func start() wire.BufferedStart {
 		Attempt:      2,
 		BackoffUntil: At(10),
 		Delay:        &schedule.Delay{By: schedule.DelayActionRate, NotBefore: At(11)},
+		ActionKind:   schedule.ActionWorkflow,
 		TaskQueue:    "reports",
 		RunID:        "run-1",
 		StartTime:    At(11),
@@ -164,7 +183,7 @@ func event() schedule.Event {
 		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: Whole(9), Actual: At(9), Manual: true,
 		Status: schedule.StatusTimedOut, CodeTime: At(10), CloseTime: At(11), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
 		First: Whole(1), Last: Whole(2), Source: "b1", Overlap: schedule.OverlapSkip, TaskQueue: "reports", Identity: "ann@desk",
-		Outcome: outcome(),
+		ActionKind: schedule.ActionWorkflow, Outcome: outcome(),
 	}
 }
 
@@ -183,9 +202,11 @@ func trigger() *schedule.Trigger {
 
 // definition has every field set.
 func definition() *wire.Definition {
+	s := Schedule()
+	s.Action = workflowAction(s.Action)
 	return &wire.Definition{
 		Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
-		Schedule: Schedule(), RequestID: "create-1", CreateTime: At(1), UpdateTime: At(2), ActiveSince: At(3),
+		Schedule: s, RequestID: "create-1", CreateTime: At(1), UpdateTime: At(2), ActiveSince: At(3),
 		PausedBy: "ann@desk", PauseTime: At(4), Skips: []time.Time{Whole(9)}, Requests: []wire.BackfillState{*backfill()},
 		Calendars: map[string]wire.CalendarCopy{"holidays": {
 			Incarnation: "c1", Version: 2, Edition: "e2", Dates: []schedule.DateRange{"2026-12-25"}, Windows: []schedule.Blackout{{From: At(5), To: At(6)}},
@@ -229,7 +250,7 @@ func Records() map[string]any {
 			Ended:       wire.EndedRuns(nil).With(Run(), 10), LastDue: At(7),
 			Controls: []wire.PendingControl{{
 				Kind: schedule.ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
-				Reason: "terminated by ann@desk",
+				ActionKind: schedule.ActionWorkflow, Reason: "terminated by ann@desk",
 			}},
 			Sources: map[string]wire.SourceProgress{
 				schedule.SourceAuto: {Covered: []wire.Span{span}, LastFrom: At(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3,
@@ -247,6 +268,9 @@ func Records() map[string]any {
 		"enqueue": &wire.Enqueue{
 			Incarnation: "i1", Version: 4, Source: schedule.SourceAuto, Span: span, Starts: []wire.BufferedStart{start()},
 			Missed: 3, Dropped: 4, DropReason: "frozen", Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
+		},
+		"workflowCallback": &wire.WorkflowCallback{
+			ScheduleID: "daily", TaskQueue: "reports", RequestID: "sched-auto-1", Trace: "00-1-2-01",
 		},
 	}
 }

@@ -27,7 +27,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces",
 	}
 	allowed := map[string][]string{
-		"schedule":       {"internal/jsontext", "internal/suggest", "internal/zonedata"},
+		"schedule":       {"internal/jsontext", "internal/payload", "internal/suggest", "internal/zonedata"},
 		"specproc":       {"schedule", "internal/wire"},
 		"specproc/prose": {"schedule", "specproc"},
 		"subjects":       {"schedule", "internal/wire"},

@@ -36,6 +36,8 @@ type packedRun struct {
 	Identity    string          `json:"i"`
 	Attempt     int             `json:"a"`
 	Worker      string          `json:"k"`
+
+	ActionKind schedule.ActionKind `json:"p"`
 	schedule.Outcome
 }
 

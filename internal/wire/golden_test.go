@@ -67,6 +67,9 @@ func withoutLater(record any) {
 			c.LastDayOfMonth, c.NearestWeekday, c.LastWeekday, c.NthDayOfWeek, c.LastDayOfWeek = nil, nil, false, nil, nil
 		}
 		r.Schedule.Policies.CatchupMode, r.Schedule.Policies.LostRuns, r.Schedule.Action.HeartbeatTimeout = "", "", 0
+		run := scheduletest.Schedule().Action
+		run.Kind, run.HeartbeatTimeout = "", 0
+		r.Schedule.Action = run
 		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
 		r.Predecessor, r.PredecessorClosed, r.Closing = nil, "", false
 		r.Calendars, r.CalendarsVersion, r.ReplanTime, r.ReplanFrom = nil, 0, time.Time{}, time.Time{}
@@ -82,6 +85,7 @@ func withoutLater(record any) {
 		startWithoutLater(&r.Starts[0])
 		r.Ended, r.LastDue, r.Abandoned = nil, time.Time{}, false
 		r.Controls[0].Reason, r.AskAt = "", time.Time{}
+		r.Controls[0].ActionKind = ""
 		r.Counters.SkippedOnRequest = 0
 		eventWithoutLater(&r.Outbox[0])
 	case *wire.BackfillState:
@@ -98,12 +102,12 @@ func withoutLater(record any) {
 }
 
 func startWithoutLater(s *wire.BufferedStart) {
-	s.Delay = nil
+	s.Delay, s.ActionKind = nil, ""
 	s.Identity, s.Skip, s.Overridden, s.RunAttempt, s.Worker, s.Outcome = "", false, false, 0, "", schedule.Outcome{}
 }
 
 func eventWithoutLater(e *schedule.Event) {
-	e.CloseTime, e.First, e.Last = time.Time{}, time.Time{}, time.Time{}
+	e.CloseTime, e.First, e.Last, e.ActionKind = time.Time{}, time.Time{}, time.Time{}, ""
 	e.Source, e.Overlap, e.TaskQueue, e.Identity, e.Outcome = "", "", "", "", schedule.Outcome{}
 }
 

@@ -80,11 +80,14 @@ type EndRun struct {
 	// Reason says why, Identity who asks; both may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Identity string `json:"identity,omitempty"`
-	// WorkflowID, RunID and TaskQueue are set for a run that no record knows, because its schedule is gone or has been replaced.
+	// WorkflowID, RunID, TaskQueue and ActionKind are set for a run that no record knows, because its schedule is gone or has been replaced.
 	// Incarnation and Version are empty then.
-	WorkflowID string `json:"workflowId,omitempty"`
-	RunID      string `json:"runId,omitempty"`
-	TaskQueue  string `json:"taskQueue,omitempty"`
+	WorkflowID string              `json:"workflowId,omitempty"`
+	RunID      string              `json:"runId,omitempty"`
+	TaskQueue  string              `json:"taskQueue,omitempty"`
+	ActionKind schedule.ActionKind `json:"actionKind,omitempty"`
+	// GivenUp says that nobody asked for it: the start of the run was given up, and whoever could still have made it has done so by now.
+	GivenUp bool `json:"givenUp,omitempty"`
 }
 
 // Stray reports whether no record knows the run.

@@ -259,6 +259,7 @@ type PendingControl struct {
 	WorkflowID string               `json:"workflowId"`
 	RunID      string               `json:"runId"`
 	TaskQueue  string               `json:"taskQueue"`
+	ActionKind schedule.ActionKind  `json:"actionKind,omitempty"`
 	// Reason says who wants the run to end and why, unless it must make room for another.
 	Reason string `json:"reason,omitempty"`
 }

@@ -27,8 +27,9 @@ type BufferedStart struct {
 	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
 	// Delay says which limit of the namespace delays a pending start; nil if none does. It is replaced, never changed.
 	Delay *schedule.Delay `json:"delay,omitempty"`
-	// TaskQueue is where the run was sent.
-	TaskQueue string `json:"taskQueue,omitempty"`
+	// ActionKind is what is started. It and TaskQueue, where the run was sent, are those of the action when the start became ready.
+	ActionKind schedule.ActionKind `json:"actionKind,omitempty"`
+	TaskQueue  string              `json:"taskQueue,omitempty"`
 	// RunID identifies the execution; derived from RequestID, so that every retry yields the same.
 	RunID string `json:"runId,omitempty"`
 	// StartTime is when the action stream accepted the run.
@@ -85,7 +86,7 @@ func NewRun(s *BufferedStart) schedule.Run {
 		NominalTime: s.Nominal, DueTime: s.Actual, StartTime: s.StartTime,
 		CodeTime: s.CodeTime, CloseTime: s.CloseTime, Status: s.Status, Manual: s.Manual,
 		Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity,
-		Attempt: s.RunAttempt, Worker: s.Worker, Outcome: s.Outcome,
+		Attempt: s.RunAttempt, Worker: s.Worker, ActionKind: s.ActionKind, Outcome: s.Outcome,
 	}
 }
 
