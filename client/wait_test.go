@@ -41,7 +41,7 @@ func pools(conn *nats.Conn, js jetstream.JetStream, store *kv.Store, names subje
 	if err != nil {
 		return nil, err
 	}
-	inv, err := invoker.New(pool.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
+	inv, err := invoker.New(invoker.Config{Config: pool.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet}})
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl
 	}
 	lanes := map[string][]int{}
 	for i, c := range controls {
+		if s.mustWait(&c) {
+			continue
+		}
 		subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
 		lanes[subject] = append(lanes[subject], i)
 	}
@@ -54,6 +57,9 @@ func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl
 // deliver delivers a cancel or terminate to a run, wherever the run is. The control stream keeps it for a worker that takes the run later.
 // A terminated run is also removed from the action stream.
 func (s *session) deliver(ctx context.Context, c wire.PendingControl) error {
+	if c.ActionKind.IsWorkflow() {
+		return s.deliverToWorkflow(ctx, &c)
+	}
 	if err := s.tell(ctx, s.key, &c); err != nil {
 		return err
 	}

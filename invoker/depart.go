@@ -42,9 +42,7 @@ func Departures(state *wire.InvokerState, policy schedule.RunsPolicy) []Departur
 			kind = s.Ending
 		}
 		all = append(all, Departure{
-			Control: wire.PendingControl{
-				Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
-			},
+			Control:  *controlOf(s, kind),
 			Withdraw: kind != "" || policy != schedule.RunsLeave,
 			Start:    s,
 		})
@@ -112,6 +110,9 @@ func departed(
 // A worker may take a run at the moment of its withdrawal. The run then continues, but if this worker dies, no other one gets it.
 func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bool, err error) {
 	c := &d.Control
+	if c.ActionKind.IsWorkflow() {
+		return p.endWorkflow(ctx, key, c)
+	}
 	sequence, err := p.find(ctx, key, c)
 	if err != nil || sequence == 0 {
 		return false, err

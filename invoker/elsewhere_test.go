@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -51,7 +50,7 @@ func TestStartedElsewhereAndOver(t *testing.T) {
 		publish: func() { s.publishedBefore(start) },
 		end:     func() { s.finish(s.take(), schedule.StatusCompleted, "") },
 	}
-	invokers := s.newPool(func(c *pool.Config) { c.Bus = faster })
+	invokers := s.newPool(func(c *invoker.Config) { c.Bus = faster })
 	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Equal(t, schedule.PhaseStarted, s.phase(1))
 	require.Equal(t, []schedule.EventKind{schedule.EventStarted}, s.events(), "it is not tried again")

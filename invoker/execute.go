@@ -75,7 +75,7 @@ func (s *session) freshOf(starts []wire.BufferedStart) []wire.BufferedStart {
 	return fresh
 }
 
-// start publishes one run to its task queue. Nobody has published it before since. An error means that this process can no longer rely on
+// start publishes one run to its task queue, or starts an execution. Nobody has done so before since. An error means that this process can no longer rely on
 // its copy of the record.
 func (s *session) start(
 	ctx context.Context, start *wire.BufferedStart, last wire.Result, since time.Time,
@@ -84,33 +84,44 @@ func (s *session) start(
 	if err := s.current(since); err != nil {
 		return report, err
 	}
-	request := s.request(start, last, report.At)
 	if start.Attempt > 1 && isLate(&s.definition.Value, start, report.At) {
 		report.Result = TooLate
-	} else if err := s.try(ctx, start, &request, since, &report); err != nil {
+	} else if err := s.try(ctx, start, last, since, &report); err != nil {
 		return report, err
 	}
 	if report.givesUp() || report.Result == Failed && start.Attempt >= MaxAttempts {
 		s.renounce(ctx, start, &report)
 	}
-	if report.givesUp() && !request.Deadline.IsZero() {
+	if report.givesUp() && !start.ActionKind.IsWorkflow() && runTimeout(&s.definition.Value.Schedule.Action) > 0 {
 		s.disarm(ctx, s.key, start.RequestID)
 	}
 	report.At = s.config.Now()
 	return report, nil
 }
 
-// try makes one attempt to publish a run, and reports the result. Its error has the same meaning as that of start.
+// try makes one attempt to start a run, and reports the result. Its error has the same meaning as that of start.
 func (s *session) try(
+	ctx context.Context, start *wire.BufferedStart, last wire.Result, since time.Time, report *StartReport,
+) error {
+	action, refused, err := s.actionOf(ctx, start)
+	switch {
+	case err != nil && refused:
+		report.Result, report.Reason = Refused, err.Error()
+		return nil
+	case err != nil:
+		report.Result, report.Reason = Failed, err.Error()
+		return nil
+	case start.ActionKind.IsWorkflow():
+		return s.tryWorkflow(ctx, start, &action, last, since, report)
+	}
+	request := s.request(start, &action, last, report.At)
+	return s.tryRun(ctx, start, &request, since, report)
+}
+
+// tryRun makes one attempt to publish a run.
+func (s *session) tryRun(
 	ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest, since time.Time, report *StartReport,
 ) error {
-	if err := s.override(ctx, start, request); err != nil {
-		report.Result, report.Reason = Failed, err.Error()
-		if errors.Is(err, errNoTrigger) {
-			report.Result = Refused
-		}
-		return nil
-	}
 	err := s.armTimeout(ctx, start, request)
 	if err == nil {
 		err = s.publish(ctx, start, request, since)
@@ -161,7 +172,11 @@ func (s *session) earlier(
 	for i := range starts {
 		group.Go(func() error {
 			result, known, err := s.look(ctx, s.key, &starts[i])
-			if known {
+			switch {
+			case err != nil && starts[i].ActionKind.IsWorkflow():
+				reports[i] = &StartReport{RequestID: starts[i].RequestID, Result: Unreachable, Reason: err.Error(), At: s.config.Now()}
+				return nil // history does not answer; NATS does
+			case known:
 				reports[i] = &StartReport{RequestID: starts[i].RequestID, Result: result, At: s.config.Now()}
 			}
 			return err
@@ -189,6 +204,9 @@ func (s *session) earlier(
 func (p *Pool) look(
 	ctx context.Context, key schedule.Key, start *wire.BufferedStart,
 ) (result Result, known bool, err error) {
+	if start.ActionKind.IsWorkflow() {
+		return p.lookWorkflow(ctx, key, start)
+	}
 	stored, err := p.queued(ctx, key.Namespace, start.TaskQueue, start.WorkflowID)
 	switch {
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:

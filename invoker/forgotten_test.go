@@ -11,7 +11,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -118,7 +117,7 @@ func TestForgottenWhileAStartIsMade(t *testing.T) {
 	first := s.take()
 	own := bus.New(s.js)
 	t.Cleanup(own.Close)
-	other := s.newPool(func(c *pool.Config) { c.Bus = cannotPurge{own} })
+	other := s.newPool(func(c *invoker.Config) { c.Bus = cannotPurge{own} })
 	calls := 0
 	invokers := s.newPool(clock(func() time.Time {
 		if calls++; calls == 2 { // the first is before the definition is read
@@ -153,13 +152,13 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 			definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 			require.NoError(t, err)
 			s.gone(definition, replaced)
-			dies := s.newPool(func(c *pool.Config) { c.Bus = &diesWhenForgetting{Bus: s.bus()} })
+			dies := s.newPool(func(c *invoker.Config) { c.Bus = &diesWhenForgetting{Bus: s.bus()} })
 			require.ErrorIs(t, dies.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
 			require.Empty(t, s.record().Starts)
 
 			lagging := cache.Definitions()
 			lagging.Keep(s.key, definition)
-			invokers := s.newPool(func(c *pool.Config) { c.Definitions = lagging })
+			invokers := s.newPool(func(c *invoker.Config) { c.Definitions = lagging })
 			group := s.group(false, invoker.Message{Enqueue: &second})
 			group[0].Stored = time.Now()
 			require.NoError(t, invokers.Handle(t.Context(), s.key, group).Err())

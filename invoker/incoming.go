@@ -151,7 +151,7 @@ func (m *machine) complete(c schedule.Completion) {
 	}
 	m.close(start, c)
 	m.out.Ended = append(m.out.Ended, c)
-	if c.Status == schedule.StatusTimedOut {
+	if c.Status == schedule.StatusTimedOut && !start.ActionKind.IsWorkflow() {
 		m.control(schedule.ControlTerminate, start)
 	}
 	m.pauseOnFailure(start, c)

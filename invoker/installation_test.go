@@ -81,10 +81,10 @@ func runTimeout(d time.Duration) func(*wire.Definition) {
 	return func(def *wire.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
 }
 
-func (s *installation) newPool(changes ...func(*pool.Config)) *invoker.Pool {
+func (s *installation) newPool(changes ...func(*invoker.Config)) *invoker.Pool {
 	s.t.Helper()
 	_, js := natstest.Connect(s.t, natstest.Shared(s.t))
-	config := pool.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
+	config := invoker.Config{Config: pool.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}}
 	for _, change := range changes {
 		change(&config)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -35,7 +34,7 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
-	s.run(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) }))
+	s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }))
 	s.due(1)
 	s.finish(s.take(), schedule.StatusCompleted, "")
 	s.awaitPhase(1, schedule.PhaseCompleted)
@@ -75,7 +74,7 @@ func TestALaggingReplicaPausesNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	replica.frozen.Store(&old)
-	s.handle(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) }), failed)
+	s.handle(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }), failed)
 	require.Equal(t, record.Value.Version, s.definition().Version)
 	require.False(t, s.definition().Schedule.State.Paused)
 }
@@ -88,7 +87,7 @@ func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Definition(s.key).String()}
-	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) })
+	invokers := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) })
 	start := s.start(1)
 
 	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)

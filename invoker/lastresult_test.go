@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -62,7 +61,7 @@ func (s *installation) resultWriter(dies bool, before func()) *invoker.Pool {
 	buckets, err := kv.OpenBuckets(s.t.Context(), s.js, s.names, 1)
 	require.NoError(s.t, err)
 	on := &atTheWrite{Buckets: buckets, key: kv.Result(s.key).String(), before: before, dies: dies}
-	return s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(on, s.names, 1) })
+	return s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(on, s.names, 1) })
 }
 
 // ended is a run in progress, and the message that it has completed.
@@ -134,7 +133,7 @@ func TestForgettingSparesTheResultOfANewSchedule(t *testing.T) {
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	s.gone(definition, false)
-	forgets := s.newPool(func(c *pool.Config) {
+	forgets := s.newPool(func(c *invoker.Config) {
 		c.Bus = &atThePurge{Bus: s.bus(), before: func() {
 			next := definition.Value
 			next.Incarnation = "inc-of-another"

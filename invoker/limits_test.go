@@ -12,7 +12,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -37,8 +36,8 @@ func (r *rules) set(record schedule.Namespace) {
 	r.all = namespaces.Fixed{record.Name: record}
 }
 
-func under(source namespaces.Source) func(*pool.Config) {
-	return func(c *pool.Config) { c.Namespaces = source }
+func under(source namespaces.Source) func(*invoker.Config) {
+	return func(c *invoker.Config) { c.Namespaces = source }
 }
 
 func limitedBy(limits schedule.NamespaceLimits) namespaces.Source {
@@ -201,7 +200,7 @@ func TestStartsWaitWhereTheRateCannotBeLookedUp(t *testing.T) {
 	broken.Buckets = buckets
 	broken.set(true)
 	store := kv.NewStore(broken, s.names, 1)
-	s.run(s.newPool(under(limitedBy(schedule.NamespaceLimits{ActionsPerSecond: 1000})), func(c *pool.Config) { c.Store = store }))
+	s.run(s.newPool(under(limitedBy(schedule.NamespaceLimits{ActionsPerSecond: 1000})), func(c *invoker.Config) { c.Store = store }))
 	s.due(1)
 	natstest.Eventually(t, patience, "a start is delayed", func() bool { return s.phase(1) == schedule.PhasePending })
 	require.Zero(t, s.queued())

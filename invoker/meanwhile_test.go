@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -73,7 +72,7 @@ func TestTheLastResultIsReadWhileTheRecordIsWritten(t *testing.T) {
 	gated := &readFirst{
 		Buckets: buckets, record: kv.Invoker(s.key).String(), result: kv.Result(s.key).String(), asked: newGate(),
 	}
-	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(gated, s.names, 1) })
+	invokers := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(gated, s.names, 1) })
 	_, run := s.startAndHold(invokers)
 	ended := completionOf(run)
 	ended.Completion.Result = []byte(`"one"`)
@@ -141,7 +140,7 @@ func TestARunDoesNotWaitForTheEventsBefore(t *testing.T) {
 			gated := &eventsLast{
 				Bus: own, events: s.names.Prefix() + ".event.", runs: s.names.Prefix() + ".action.", begun: newGate(), failing: failing,
 			}
-			other := s.newPool(func(c *pool.Config) { c.Bus = gated })
+			other := s.newPool(func(c *invoker.Config) { c.Bus = gated })
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			ended := completionOf(first)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -21,7 +20,7 @@ func TestAPauseOnFailureThatNobodyIsWokenFor(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t, pauseOnFailure)
 	guard := s.names.GuardTimer(0, s.key, 2)
-	invokers := s.newPool(func(c *pool.Config) {
+	invokers := s.newPool(func(c *invoker.Config) {
 		c.Bus = wakesNoGenerator{Bus: s.bus(), wake: s.names.GenerateWake(0, s.key, 2)}
 	})
 	e := s.handOff("", 1)

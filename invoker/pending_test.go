@@ -25,10 +25,10 @@ type waits struct {
 	pool *invoker.Pool
 }
 
-func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*pool.Config)) *waits {
+func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*invoker.Config)) *waits {
 	t.Helper()
 	w := &waits{installation: newInstallation(t), now: time.Now()}
-	all := append([]func(*pool.Config){under(limitedBy(limits)), clock(func() time.Time { return w.now })}, changes...)
+	all := append([]func(*invoker.Config){under(limitedBy(limits)), clock(func() time.Time { return w.now })}, changes...)
 	w.pool = w.newPool(all...)
 	return w
 }
@@ -117,7 +117,7 @@ func (b *deafBus) Subjects(ctx context.Context, stream, filter string) (int, err
 func TestStartsWaitWhereRunsCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	deaf := &deafBus{deaf: true}
-	w := newWaits(t, schedule.NamespaceLimits{MaxPendingRuns: 8}, func(c *pool.Config) {
+	w := newWaits(t, schedule.NamespaceLimits{MaxPendingRuns: 8}, func(c *invoker.Config) {
 		deaf.Bus = c.Bus
 		c.Bus = deaf
 	})
@@ -169,7 +169,7 @@ func TestRoomOutlivesAConflict(t *testing.T) {
 		require.NoError(t, err)
 	}}
 	invokers := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }),
-		func(c *pool.Config) { c.Bus = counting })
+		func(c *invoker.Config) { c.Bus = counting })
 	e := s.handOff("", 1)
 	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Nil(t, counting.happens)

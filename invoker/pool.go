@@ -32,7 +32,9 @@ const leftSize = 8192
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
 	config pool.Config
-	events *events.Publisher
+	// workflows is the pool history.
+	workflows Workflows
+	events    *events.Publisher
 	// published says how far this process has published outboxes. Without it, every transition would publish the events of the one before
 	// again.
 	published *lru.Cache[schedule.Key, published]
@@ -44,8 +46,19 @@ type Pool struct {
 	throttle    *throttle
 }
 
+// Config sets up a [Pool].
+type Config struct {
+	pool.Config
+	// Workflows is the pool history. If it is nil, starts of workflows wait for a process that has it.
+	Workflows Workflows
+}
+
 // New returns a pool that is not running yet.
-func New(config pool.Config) (*Pool, error) {
+func New(own Config) (*Pool, error) {
+	config := own.Config
+	if own.Workflows == nil {
+		own.Workflows = noWorkflows{}
+	}
 	config.Concurrency = cmp.Or(config.Concurrency, schedulesAtOnce)
 	config, err := config.For(subjects.PoolInvoker)
 	if err != nil {
@@ -64,7 +77,7 @@ func New(config pool.Config) (*Pool, error) {
 		config: config, published: known, left: left,
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
 		records: cache.NewRecords(cache.DefaultSize, kv.Invoker), definitions: config.Definitions,
-		throttle: newThrottle(&config),
+		throttle: newThrottle(&config), workflows: own.Workflows,
 	}, nil
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -26,8 +25,8 @@ import (
 
 // These tests arrange what a process has left behind that died at some point, and let another take its messages.
 
-func clock(now func() time.Time) func(*pool.Config) {
-	return func(c *pool.Config) { c.Now = now }
+func clock(now func() time.Time) func(*invoker.Config) {
+	return func(c *invoker.Config) { c.Now = now }
 }
 
 // publishedBefore puts the start request of an earlier attempt into the action stream.
@@ -205,7 +204,7 @@ func TestDiedAfterThePause(t *testing.T) {
 		buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 		require.NoError(t, err)
 		bucket := &dying{Buckets: buckets, key: kv.Invoker(s.key).String()}
-		stop := s.run(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(bucket, s.names, 1) }))
+		stop := s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(bucket, s.names, 1) }))
 		s.due(1)
 		run := s.take()
 		s.idle()
@@ -278,7 +277,7 @@ func TestEventsOfAnotherIncarnation(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	overtaken.Buckets = buckets
-	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(overtaken, s.names, 1) })
+	invokers := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(overtaken, s.names, 1) })
 	e := s.handOff("", 1, 2, 3)
 	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Len(t, s.events(), 3)

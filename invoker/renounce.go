@@ -26,6 +26,10 @@ var errRepeated = errors.New("invoker: the action stream has had a message of th
 //
 // If the run came first, the report says so. If nobody can tell, the start counts as failed and is tried again.
 func (s *session) renounce(ctx context.Context, start *wire.BufferedStart, report *StartReport) {
+	if start.ActionKind.IsWorkflow() {
+		s.renounceWorkflow(ctx, start, report)
+		return
+	}
 	repeated, err := s.useUp(ctx, start)
 	switch {
 	case err != nil:
@@ -76,6 +80,9 @@ func (p *Pool) remembered(since time.Time) error {
 // comeFirst uses up the message ID of a start, and reports whether its run came first. If the run was terminated, it has left the queue
 // without a completion. In that case no renunciation can have used up the ID: a start that is to be terminated is never renounced.
 func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (bool, error) {
+	if start.ActionKind.IsWorkflow() {
+		return false, p.fence(ctx, key, controlOf(start, schedule.ControlTerminate))
+	}
 	repeated, err := p.useUp(ctx, start)
 	if err != nil || !repeated || start.Ending == schedule.ControlTerminate {
 		return repeated, err
@@ -84,7 +91,7 @@ func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *wire.Buff
 	return known, err
 }
 
-// taken finds out which of the ready starts the action stream has accepted, and renounces the others.
+// taken finds out which of the ready starts have begun, and renounces the others.
 func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []wire.BufferedStart) (map[string]bool, error) {
 	var mu sync.Mutex
 	taken := map[string]bool{}

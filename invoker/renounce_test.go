@@ -12,7 +12,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -38,7 +37,7 @@ func (h *heldUp) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, error) {
 func (s *installation) heldUpPool(workflowID string, before func()) *invoker.Pool {
 	own := bus.New(s.js)
 	s.t.Cleanup(own.Close)
-	return s.newPool(func(c *pool.Config) {
+	return s.newPool(func(c *invoker.Config) {
 		c.Bus = &heldUp{Bus: own, action: s.names.Action("default", "q", workflowID), before: before}
 	})
 }
@@ -132,7 +131,7 @@ func TestStoodStillAfterItGaveUp(t *testing.T) {
 			return time.Now().Add(3 * time.Minute)
 		}
 		return time.Now()
-	}), func(c *pool.Config) { c.Bus = &afterAnchor{Bus: own, anchor: s.names.ActionAnchor(), after: after} })
+	}), func(c *invoker.Config) { c.Bus = &afterAnchor{Bus: own, anchor: s.names.ActionAnchor(), after: after} })
 	s.handle(invokers, invoker.Message{Enqueue: &second})
 	require.True(t, asleep.Load())
 	require.Equal(t, schedule.PhaseStarted, s.phase(2), "it has begun, and must not count as given up")

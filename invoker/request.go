@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -12,10 +11,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// request returns the request to a worker, made from the present action.
-func (s *session) request(start *wire.BufferedStart, last wire.Result, now time.Time) schedule.ActionRequest {
+// request returns the request to a worker, made from an action.
+func (s *session) request(
+	start *wire.BufferedStart, action *schedule.Action, last wire.Result, now time.Time,
+) schedule.ActionRequest {
 	d := &s.definition.Value
-	action := &d.Schedule.Action
 	request := schedule.ActionRequest{
 		Namespace: d.Namespace, ScheduleID: d.ID, WorkflowID: start.WorkflowID, RunID: start.RunID,
 		RequestID: start.RequestID, Type: action.Type, TaskQueue: start.TaskQueue,
@@ -31,8 +31,11 @@ func (s *session) request(start *wire.BufferedStart, last wire.Result, now time.
 	return request
 }
 
-// runTimeout returns the shorter of run and execution timeout; 0 if there is neither.
+// runTimeout returns the shorter of run and execution timeout; 0 if there is neither. Workflows see to their own.
 func runTimeout(action *schedule.Action) time.Duration {
+	if action.Kind.IsWorkflow() {
+		return 0
+	}
 	run, execution := action.RunTimeout.Std(), action.ExecutionTimeout.Std()
 	if run == 0 || execution > 0 && execution < run {
 		return execution
@@ -40,40 +43,36 @@ func runTimeout(action *schedule.Action) time.Duration {
 	return run
 }
 
-// errNoTrigger: the start needs the input of its trigger, and the trigger is gone.
-var errNoTrigger = errors.New("the trigger that says with what to run is gone")
+var (
+	// errNoTrigger: the start needs the input of its trigger, and the trigger is gone.
+	errNoTrigger = errors.New("the trigger that says with what to run is gone")
+	// errOtherKind: an update has replaced a run by a workflow, or the reverse, after the start was chosen. Where the start might have been made
+	// before depends on its kind.
+	errOtherKind = errors.New("the schedule starts something of another kind by now")
+)
 
-// override puts the replacements of a trigger into the request of its start. The record of the trigger stays until its start has been
-// executed. Without the record the start must not run, because it would not do what was asked for.
-func (s *session) override(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
+// actionOf returns the present action with the replacements of the start's trigger. The record of the trigger stays until its start has been
+// executed. Without the record the start must not run, because it would not do what was asked for. refused says that the start can never run
+// as it is.
+func (s *session) actionOf(ctx context.Context, start *wire.BufferedStart) (action schedule.Action, refused bool, err error) {
+	action = s.definition.Value.Schedule.Action
+	if action.Kind.IsWorkflow() != start.ActionKind.IsWorkflow() {
+		return action, true, errOtherKind
+	}
 	if !start.Overridden {
-		return nil
+		return action, false, nil
 	}
 	record, err := kv.GetLeader(ctx, s.config.Store, kv.Backfill(s.key, start.Source))
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
-		return fmt.Errorf("read the trigger: %w", err)
+		return action, false, fmt.Errorf("read the trigger: %w", err)
 	}
 	trigger := record.Value.Trigger
 	if err != nil || trigger == nil || record.Value.Incarnation != s.definition.Value.Incarnation {
-		return errNoTrigger
+		return action, true, errNoTrigger
 	}
-	if len(trigger.Input) > 0 {
-		request.Input = trigger.Input
+	action, err = action.With(trigger)
+	if err != nil {
+		return action, true, fmt.Errorf("the trigger does not fit the workflow: %w", err)
 	}
-	request.Headers = merge(request.Headers, trigger.Headers)
-	request.Memo = merge(request.Memo, trigger.Memo)
-	return nil
-}
-
-// merge returns base with the entries of over, which replace entries of the same names. It changes neither map.
-func merge[V any](base, over map[string]V) map[string]V {
-	if len(over) == 0 {
-		return base
-	}
-	merged := maps.Clone(base)
-	if merged == nil {
-		merged = map[string]V{}
-	}
-	maps.Copy(merged, over)
-	return merged
+	return action, false, nil
 }

@@ -78,7 +78,10 @@ func newSession(
 	}
 	if namespace, known := p.config.Namespaces.Get(a.key.Namespace); known {
 		s.limits = namespace.Limits
-		s.bounds = Bounds{Freeze: namespace.Freeze, Room: roomless(&namespace.Limits)}
+		if d.Value.Schedule.Action.Kind.IsWorkflow() {
+			s.limits.MaxPendingRuns = 0 // executions of workflows are not among the runs that it counts
+		}
+		s.bounds = Bounds{Freeze: namespace.Freeze, Room: roomless(&s.limits)}
 	}
 	return s
 }

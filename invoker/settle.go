@@ -147,7 +147,11 @@ func (m *machine) ready(s *wire.BufferedStart) {
 		m.state.LimitUsed++
 	}
 	s.Phase, s.Attempt, s.Delay = schedule.PhaseReady, 1, nil
-	s.RunID, s.TaskQueue = wire.RunID(s.RequestID), m.definition.Schedule.Action.TaskQueue
+	action := &m.definition.Schedule.Action
+	s.RunID, s.TaskQueue, s.ActionKind = wire.RunID(s.RequestID), action.TaskQueue, ""
+	if action.Kind.IsWorkflow() {
+		s.ActionKind = action.Kind
+	}
 	m.out.Changed = true
 }
 
@@ -195,10 +199,15 @@ func (m *machine) ask(
 }
 
 func (m *machine) control(kind schedule.ControlKind, s *wire.BufferedStart) {
-	m.state.Controls = append(m.state.Controls, wire.PendingControl{
-		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
-	})
+	m.state.Controls = append(m.state.Controls, *controlOf(s, kind))
 	m.out.Changed = true
+}
+
+// controlOf returns a control for the run of a start.
+func controlOf(s *wire.BufferedStart, kind schedule.ControlKind) *wire.PendingControl {
+	return &wire.PendingControl{
+		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue, ActionKind: s.ActionKind,
+	}
 }
 
 // backoff is the wait after a failed attempt: 1 s doubling to 60 s.

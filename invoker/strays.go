@@ -31,10 +31,11 @@ func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *wire.EndRun) e
 	over, err := p.end(ctx, key, &Departure{
 		Control: wire.PendingControl{
 			Kind: e.Kind, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID, TaskQueue: e.TaskQueue,
+			ActionKind: e.ActionKind, Reason: e.Text(),
 		},
 		Withdraw: true,
 	})
-	if err != nil {
+	if err != nil || e.GivenUp && !over {
 		return err
 	}
 	return p.events.Publish(ctx, strayEvents(key, e, over, p.config.Now().UTC())...)
@@ -79,7 +80,7 @@ func strayEvents(key schedule.Key, e *wire.EndRun, over bool, now time.Time) []s
 	asked := schedule.Event{
 		ID: "stray-" + string(e.Kind) + "-" + e.RequestID, Time: now, Namespace: key.Namespace, ScheduleID: key.ID,
 		Kind: schedule.EventCancelRequested, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID,
-		TaskQueue: e.TaskQueue, Identity: e.Identity, Reason: e.Reason,
+		TaskQueue: e.TaskQueue, ActionKind: e.ActionKind, Identity: e.Identity, Reason: e.Reason,
 	}
 	if e.Kind == schedule.ControlTerminate {
 		asked.Kind = schedule.EventTerminated

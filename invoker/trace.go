@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // What a start waited for, in traces. Limits of the namespace have the names of [schedule.DelayReason].
@@ -84,7 +85,12 @@ func (s *session) traced(
 		return ctx, noop.Span{}, start // the start keeps its trace
 	}
 	now, in := s.config.Now(), telemetry.WithTraceparent(ctx, start.Trace)
-	under, span := telemetry.StartPublish(in, s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID))
+	subject := s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID)
+	if start.ActionKind.IsWorkflow() {
+		shard := s.config.Store.ShardOf(schedule.Key{Namespace: s.key.Namespace, ID: start.WorkflowID})
+		subject = s.config.Names.Execution(shard, s.key.Namespace, subjects.VerbStartScheduled)
+	}
+	under, span := telemetry.StartPublish(in, subject)
 	if !span.SpanContext().IsValid() {
 		return ctx, span, start
 	}
@@ -170,7 +176,7 @@ func endStart(span trace.Span, report *StartReport, err error) {
 	case err != nil || !span.IsRecording():
 	case report.Result == Refused:
 		telemetry.Fail(span, "refused", report.Reason)
-	case report.Result == Failed:
+	case report.Result == Failed || report.Result == Unreachable:
 		telemetry.Fail(span, "failed", report.Reason)
 	}
 	telemetry.End(span, err)

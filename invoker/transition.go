@@ -257,7 +257,8 @@ func (m *machine) eventOf(kind schedule.EventKind, s *wire.BufferedStart, reason
 func startEvent(kind schedule.EventKind, s *wire.BufferedStart, reason string) schedule.Event {
 	return schedule.Event{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, Nominal: s.Nominal, Actual: s.Actual,
-		Manual: s.Manual, Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity, Reason: reason, Trace: s.Trace,
+		Manual: s.Manual, Source: s.Source, TaskQueue: s.TaskQueue, ActionKind: s.ActionKind, Identity: s.Identity, Reason: reason,
+		Trace: s.Trace,
 	}
 }
 

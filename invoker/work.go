@@ -81,6 +81,8 @@ const (
 	TooLate
 	// Failed: the action stream may accept it later; Reason says what went wrong.
 	Failed
+	// Unreachable: like Failed, but nobody could be asked. It is tried again for as long as the deadline of the start allows.
+	Unreachable
 	// Over: the run has already ended, and its completion is on its way.
 	Over
 )
@@ -120,6 +122,9 @@ func (m *machine) executed(r StartReport) {
 	case TooLate:
 		m.miss(start)
 	case Failed:
+		m.retry(start, r.Reason)
+	case Unreachable:
+		start.Attempt = min(start.Attempt, MaxAttempts-1)
 		m.retry(start, r.Reason)
 	}
 }

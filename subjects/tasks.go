@@ -66,6 +66,11 @@ func (n Names) InvokeEnd(shard int, key schedule.Key, kind schedule.ControlKind,
 	return n.task(shard, RoleInvoke, key, whatEnd+string(kind)+"-"+requestID)
 }
 
+// InvokeGivenUp is the subject of the end of a run whose start was given up, and which somebody may have started all the same.
+func (n Names) InvokeGivenUp(shard int, key schedule.Key, requestID string) string {
+	return n.task(shard, RoleInvoke, key, whatEnd+"given-up-"+requestID)
+}
+
 // InvokerTasks matches the tasks of the role [RoleInvoke] in a shard: wakes, hand-offs and requests to end a run.
 func (n Names) InvokerTasks(shard int) string {
 	return n.tasksOf(strconv.Itoa(shard), RoleInvoke)
@@ -150,7 +155,8 @@ func (t Task) IsTimeout() bool { return t.Role == RoleTimeout }
 // replaces it.
 func (t Task) IsCompletion() bool { return t.Role == RoleCallback || t.IsTimeout() }
 
-// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeDeleted, InvokeEnqueue, InvokeEnd, Timeout, Backfill or Callback.
+// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeDeleted, InvokeEnqueue, InvokeEnd, InvokeGivenUp, Timeout, Backfill
+// or Callback.
 func (n Names) ParseTask(subject string) (Task, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".")
 	tokens := strings.Split(rest, ".")

@@ -70,7 +70,7 @@ func (s *installation) run() {
 	require.NoError(s, err)
 	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s, err)
-	inv, err := invoker.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s, err)
 	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)

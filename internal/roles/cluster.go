@@ -26,6 +26,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -162,7 +163,9 @@ func (c *Cluster) checks() consistency.Config {
 // Invoker returns the role that starts what is due. It also watches the task queues.
 func (c *Cluster) Invoker() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
-	invokers, err := invoker.New(c.pool(table, vitals))
+	invokers, err := invoker.New(invoker.Config{
+		Config: c.pool(table, vitals), Workflows: workflows.NewClient(c.Conn.Conn, c.Names, c.Facts.Shards),
+	})
 	if err != nil {
 		return Role{}, err
 	}

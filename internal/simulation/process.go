@@ -107,7 +107,7 @@ func (n *node) program() func(context.Context) {
 			Config: shell, MaxBacklog: n.world.plan.MaxBacklog, IdleTime: n.world.plan.IdleTime,
 		}))
 	case roleInvoker:
-		return runs(invoker.New(shell))
+		return runs(invoker.New(invoker.Config{Config: shell}))
 	case roleBackfiller:
 		return runs(backfiller.New(shell))
 	case roleScrubber:

@@ -68,7 +68,7 @@ func (l *laterRelease) run(s *system) {
 	require.NoError(t, err)
 	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger}})
 	require.NoError(t, err)
-	inv, err := invoker.New(pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Config: pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger}})
 	require.NoError(t, err)
 	back, err := backfiller.New(pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ func (s *system) start() {
 	require.NoError(s.t, err)
 	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s.t, err)
-	inv, err := invoker.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s.t, err)
 	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
