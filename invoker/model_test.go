@@ -179,6 +179,7 @@ func (m *model) execute(t *rapid.T) {
 	}
 	results := []invoker.Result{
 		invoker.Accepted, invoker.Accepted, invoker.Accepted, invoker.Refused, invoker.TooLate, invoker.Failed, invoker.Over,
+		invoker.Unreachable,
 	}
 	for _, s := range work.Starts {
 		if !ended[s.RequestID] && rapid.IntRange(0, 9).Draw(t, "done") > 0 {
@@ -197,6 +198,7 @@ func (m *model) update(t *rapid.T) {
 	m.d.Version++
 	m.d.LimitVersion = m.d.Version
 	m.d.Schedule.Policies.Overlap = rapid.SampledFrom(schedule.OverlapPolicies()).Draw(t, "policy")
+	m.d.Schedule.Action.Kind = rapid.SampledFrom(append(schedule.ActionKinds(), "")).Draw(t, "kind")
 }
 
 func (m *model) step(in invoker.Input) {

@@ -41,6 +41,7 @@ func encode(e *schedule.Event) ([]byte, error) {
 	w.textUnlessEmpty("source", e.Source)
 	w.textUnlessEmpty("overlap", string(e.Overlap))
 	w.textUnlessEmpty("taskQueue", e.TaskQueue)
+	w.textUnlessEmpty("actionKind", string(e.ActionKind))
 	w.textUnlessEmpty("identity", e.Identity)
 	if len(e.Result) > 0 {
 		w.value("result", e.Result)
