@@ -23,6 +23,7 @@ var texts = map[reflect.Type]*jsonschema.Schema{
 		Types: []string{"string", "integer"}, Description: `such as "9", "mon-fri" or "*/15"`,
 	},
 	reflect.TypeFor[schedule.OverlapPolicy](): enum(schedule.OverlapPolicies()...),
+	reflect.TypeFor[schedule.ActionKind]():    enum(schedule.ActionKinds()...),
 	reflect.TypeFor[schedule.CatchupMode]():   enum(schedule.CatchupModes()...),
 	reflect.TypeFor[schedule.LostRunPolicy](): enum(schedule.LostRunPolicies()...),
 	reflect.TypeFor[schedule.RunsPolicy]():    enum(schedule.RunsPolicies()...),

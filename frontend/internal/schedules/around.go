@@ -142,14 +142,14 @@ func (s *Service) lastEvents(
 	return last
 }
 
-// queuesInUse returns the task queues that runs in progress were sent to, the most recent first.
+// queuesInUse returns the task queues that runs in progress were sent to, the most recent first. Those of workflows are others.
 func queuesInUse(def *wire.Definition, invoker *wire.InvokerState) []string {
 	if invoker.Incarnation != def.Incarnation {
 		return nil
 	}
 	var queues []string
 	for _, s := range slices.Backward(running(invoker.Starts)) {
-		if s.TaskQueue != "" && !slices.Contains(queues, s.TaskQueue) && len(queues) < maxQueues {
+		if s.TaskQueue != "" && !s.ActionKind.IsWorkflow() && !slices.Contains(queues, s.TaskQueue) && len(queues) < maxQueues {
 			queues = append(queues, s.TaskQueue)
 		}
 	}

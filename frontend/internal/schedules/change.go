@@ -205,6 +205,9 @@ func (e *edit) patch(req *schedule.PatchRequest, name string) error {
 	if req.Trigger == nil && len(req.Backfills) == 0 {
 		return nil
 	}
+	if err := checkTrigger(&e.next, req.Trigger); err != nil {
+		return schedule.Prefix("trigger", err)
+	}
 	return e.request(newRequests(e.next.Incarnation, name, req.Trigger, req.Backfills, e.from))
 }
 

@@ -152,6 +152,7 @@ func runOf(start, end *schedule.Event, gone bool) schedule.Run {
 		WorkflowID: start.WorkflowID, RunID: start.RunID, RequestID: start.RequestID,
 		NominalTime: start.Nominal, DueTime: start.Actual, StartTime: start.Time, Manual: start.Manual,
 		ScheduleID: start.ScheduleID, Source: start.Source, TaskQueue: start.TaskQueue, Identity: start.Identity,
+		ActionKind: start.ActionKind,
 	}
 	switch {
 	case end != nil:

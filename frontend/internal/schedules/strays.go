@@ -33,14 +33,14 @@ func (s *Service) endStray(
 	}
 	end := &wire.EndRun{
 		Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: request.IdentityOf(ctx),
-		WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: run.TaskQueue,
+		WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: run.TaskQueue, ActionKind: run.ActionKind,
 	}
 	subject := s.names.InvokeEnd(s.store.ShardOf(key), key, kind, run.RequestID)
 	return schedule.EndRunReply{Run: run}, task.Publish(ctx, s.bus, subject, end)
 }
 
-// stray looks for a run that no record mentions, by its name. found means that its task queue has it. Otherwise its status says
-// how it ended, as far as the history knows.
+// stray looks for a run that no record mentions, by its name. found means that its task queue has it, or that it is a workflow
+// whose end is not known: the invoker asks the workflow. Otherwise its status says how it ended, as far as the history knows.
 func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run schedule.Run, found bool, err error) {
 	if s.js == nil {
 		return run, false, nil // a simulation has no history to read
@@ -51,6 +51,10 @@ func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run
 	}
 	if told, ok := trail.run(key.ID); ok {
 		run = told
+		if run.ActionKind.IsWorkflow() && run.Status == "" {
+			run.Failure = nil
+			return run, true, nil
+		}
 		if found, err := s.inQueue(ctx, key, &run); found || err != nil {
 			return run, found, err
 		}
@@ -69,7 +73,7 @@ func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run
 // inQueue reports whether the task queue of a run has it. If so, the run is in progress, and inQueue corrects a history that does
 // not know that.
 func (s *Service) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) (bool, error) {
-	if run.Status != "" || run.TaskQueue == "" {
+	if run.Status != "" || run.TaskQueue == "" || run.ActionKind.IsWorkflow() {
 		return false, nil
 	}
 	last, err := s.bus.Last(ctx, s.names.ActionStream(), s.names.Action(key.Namespace, run.TaskQueue, run.WorkflowID))

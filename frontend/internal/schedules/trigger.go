@@ -61,6 +61,9 @@ func (s *Service) request(
 	if !guarded {
 		record = newRecord(def.Incarnation)
 	}
+	if err := checkTrigger(def, record.Trigger); err != nil {
+		return "", err
+	}
 	taken, half := false, false
 	if !look {
 		taken, half = s.rooms.take(key, record.ID, from.Now)
@@ -87,6 +90,15 @@ func (s *Service) request(
 	}
 	s.follow(ctx, key, effects...)
 	return record.ID, nil
+}
+
+// checkTrigger refuses a trigger that the action of the schedule cannot be given.
+func checkTrigger(def *wire.Definition, trigger *schedule.Trigger) error {
+	if trigger == nil {
+		return nil
+	}
+	_, err := def.Schedule.Action.With(trigger)
+	return err
 }
 
 // keepOpen makes sure that a generator that has not seen a stored request does not close the schedule for being idle. See
