@@ -115,7 +115,7 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 		config: config,
 		reader: reader{
 			bus: in.Bus, buckets: in.Buckets, streams: in.Streams, store: store, names: config.Names, letters: in.Letters,
-			now: config.Now,
+			executions: in.Executions, now: config.Now,
 		},
 		mender: mender{
 			bus: in.Bus, buckets: in.Buckets, store: store, names: config.Names, letters: in.Letters, now: config.Now,

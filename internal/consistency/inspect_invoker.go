@@ -109,11 +109,18 @@ func (in *inspector) runs() {
 				"run %s has not begun: its start request is dead letter %s", start.RunID, run.Request)
 		default:
 			m, repair := in.mendLost(start)
-			in.found(RunLost, start.RequestID, evidence, m, repair,
-				"run %s of %s counts as running since %s, and is in no queue, with no worker, and has no completion",
-				start.RunID, start.WorkflowID, instant(start.StartTime))
+			in.found(RunLost, start.RequestID, evidence, m, repair, "run %s of %s counts as running since %s, and %s",
+				start.RunID, start.WorkflowID, instant(start.StartTime), whereLost(start))
 		}
 	}
+}
+
+// whereLost says where a run is not.
+func whereLost(start *wire.BufferedStart) string {
+	if start.ActionKind.IsWorkflow() {
+		return "this workflow is not in progress, and nobody has reported its end"
+	}
+	return "is in no queue, with no worker, and has no completion"
 }
 
 // mendLost ends a lost run, unless the schedule leaves that to a person.

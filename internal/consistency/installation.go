@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -22,6 +23,8 @@ type Installation struct {
 	Buckets kv.Buckets
 	Streams Streams
 	Letters Letters
+	// Executions may be nil; then no execution of a workflow is missed.
+	Executions Executions
 }
 
 // Streams are the requests of a check to streams and workers that a bus does not have. It is safe for concurrent use. Errors are
@@ -68,7 +71,8 @@ func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	}
 	return &Installation{
 		Bus: bus.New(c.JS), Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
-		Streams: streams{js: c.JS, lanes: c.Lanes, readers: bus.NewReaders(c.JS, c.Lanes), names: c.Names},
+		Executions: workflows.NewClient(c.JS.Conn(), c.Names, c.Shards),
+		Streams:    streams{js: c.JS, lanes: c.Lanes, readers: bus.NewReaders(c.JS, c.Lanes), names: c.Names},
 	}, nil
 }
 

@@ -121,11 +121,14 @@ type reportLost struct{ start wire.BufferedStart }
 
 func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
 	start := &r.start
+	message := "the run is lost: its start request has left the queue, no worker says that it has it, and no completion has come"
+	if start.ActionKind.IsWorkflow() {
+		message = "the run is lost: its workflow is not in progress, and nobody has reported its end"
+	}
 	body, err := json.Marshal(&schedule.Completion{
 		RequestID: start.RequestID, RunID: start.RunID, Status: schedule.StatusFailed, CloseTime: m.now().UTC(),
 		Failure: &schedule.Failure{
-			Type:    schedule.FailureLost,
-			Message: "the run is lost: its start request has left the queue, no worker says that it has it, and no completion has come",
+			Type: schedule.FailureLost, Message: message,
 		},
 	})
 	if err != nil {

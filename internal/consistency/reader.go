@@ -25,7 +25,9 @@ type reader struct {
 	store   *kv.Store
 	names   subjects.Names
 	letters Letters
-	now     func() time.Time
+	// executions may be nil.
+	executions Executions
+	now        func() time.Time
 }
 
 // get reads an entry of a bucket.

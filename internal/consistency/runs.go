@@ -28,7 +28,7 @@ const maxQuestions = 256
 //   - A message that cannot be processed goes to the dead letters before it leaves its stream.
 //
 // So runs asks the worker first, then looks for the completion, then among the dead letters, and then reads the record again. In
-// this order it cannot miss a run that moves on meanwhile.
+// this order it cannot miss a run that moves on meanwhile. For executions of workflows, history stands in the place of the worker.
 func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 	s.Runs = map[string]Run{}
 	if !s.Invoker.legible() || !s.Definition.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
@@ -40,20 +40,32 @@ func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 			running = append(running, start)
 		}
 	}
-	missing, err := r.missing(ctx, shard, s, running)
-	if err != nil || len(missing) == 0 {
+	runs, executions := split(running)
+	missing, err := r.missingRuns(ctx, shard, s, runs)
+	if err != nil {
 		return err
 	}
-	if missing, err = r.withoutWorker(ctx, s, missing); err != nil {
-		return err
-	}
-	if missing, err = r.missing(ctx, shard, s, missing); err != nil || len(missing) == 0 {
+	over, err := r.missingExecutions(ctx, shard, s, executions)
+	if missing = append(missing, over...); err != nil || len(missing) == 0 {
 		return err
 	}
 	if err := r.deadRuns(ctx, shard, s, missing); err != nil {
 		return err
 	}
 	return read(ctx, r.buckets.GetLeader, s.Bucket, kv.Invoker(s.Key).String(), &s.Invoker)
+}
+
+// missingRuns returns the runs that neither a stream nor a worker has, and marks the others as known.
+func (r *reader) missingRuns(
+	ctx context.Context, shard int, s *Snapshot, runs []*wire.BufferedStart,
+) (missing []*wire.BufferedStart, err error) {
+	if missing, err = r.missing(ctx, shard, s, runs); err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	if missing, err = r.withoutWorker(ctx, s, missing); err != nil {
+		return nil, err
+	}
+	return r.missing(ctx, shard, s, missing)
 }
 
 // missing returns the runs that no stream has, and marks the others as known.
