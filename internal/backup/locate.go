@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -53,7 +52,7 @@ func (r *reconciliation) locate() {
 		case waiting && r.hasBegun(s):
 			// The invoker had chosen it and sent the request, and had not published the event. It finds that out, as after a
 			// crash.
-			r.ready(s, cmp.Or(r.Queued[s.RequestID].TaskQueue, r.Definition.Schedule.Action.TaskQueue))
+			r.chosen(s)
 			r.plan.InvokerChanged = true
 		case r.hasBegun(s) || r.Dead[s.RequestID]:
 		case r.orphaned(s):
@@ -61,6 +60,20 @@ func (r *reconciliation) locate() {
 		case s.Running():
 			r.requeue(s)
 		}
+	}
+}
+
+// chosen marks a start as ready that had begun, although the record did not have it as ready yet.
+func (r *reconciliation) chosen(s *wire.BufferedStart) {
+	action := &r.Definition.Schedule.Action
+	request, queued := r.Queued[s.RequestID]
+	switch {
+	case queued:
+		r.ready(s, request.TaskQueue, "")
+	case action.Kind.IsWorkflow():
+		r.ready(s, action.TaskQueue, action.Kind)
+	default:
+		r.ready(s, action.TaskQueue, "")
 	}
 }
 
@@ -86,7 +99,8 @@ func (r *reconciliation) forget(s *wire.BufferedStart) {
 	s.Phase = removed
 }
 
-// requeue starts a run again whose request was published after the requests had been copied, and whose end nobody knows.
+// requeue starts a run again whose request was published after the requests had been copied, and whose end nobody knows. A workflow is
+// looked up first, as any start that may have been made before: if history has it, it goes on.
 func (r *reconciliation) requeue(s *wire.BufferedStart) {
 	r.unstart(s)
 	s.Phase, s.Attempt, s.StartTime = schedule.PhaseReady, 1, time.Time{}

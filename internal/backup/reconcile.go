@@ -223,12 +223,12 @@ func (r *reconciliation) apply(e *schedule.Event) {
 		}
 	case schedule.EventRetried:
 		s := r.startOf(e)
-		r.ready(s, e.TaskQueue)
+		r.ready(s, e.TaskQueue, e.ActionKind)
 		s.Attempt++
 	case schedule.EventStarted:
 		r.plan.Counts.Started++
 		s := r.startOf(e)
-		r.ready(s, e.TaskQueue)
+		r.ready(s, e.TaskQueue, e.ActionKind)
 		s.Phase, s.RunID, s.StartTime = schedule.PhaseStarted, e.RunID, e.Time
 	case schedule.EventCancelRequested:
 		r.end(e, schedule.ControlCancel)
@@ -289,7 +289,7 @@ func (r *reconciliation) startOf(e *schedule.Event) *wire.BufferedStart {
 }
 
 // ready marks a start as one that has been chosen.
-func (r *reconciliation) ready(s *wire.BufferedStart, taskQueue string) {
+func (r *reconciliation) ready(s *wire.BufferedStart, taskQueue string, kind schedule.ActionKind) {
 	if s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred {
 		if r.Definition.Schedule.State.LimitedActions && !s.Manual {
 			r.state.LimitUsed++
@@ -297,16 +297,17 @@ func (r *reconciliation) ready(s *wire.BufferedStart, taskQueue string) {
 		s.Phase = schedule.PhaseReady
 	}
 	s.Attempt, s.BackoffUntil = max(s.Attempt, 1), time.Time{}
-	s.RunID, s.TaskQueue = wire.RunID(s.RequestID), taskQueue
+	s.RunID, s.TaskQueue, s.ActionKind = wire.RunID(s.RequestID), taskQueue, kind
 }
 
 // end records that a run has been asked to end, and asks again: nobody knows whether the run has received the first request.
 func (r *reconciliation) end(e *schedule.Event, kind schedule.ControlKind) {
 	s := r.startOf(e)
-	r.ready(s, e.TaskQueue) // it may have been about to be started
+	r.ready(s, e.TaskQueue, e.ActionKind) // it may have been about to be started
 	s.Ending = kind
 	control := wire.PendingControl{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
+		ActionKind: s.ActionKind,
 	}
 	if e.Overlap == "" {
 		byHand := wire.EndRun{Kind: kind, Reason: e.Reason, Identity: e.Identity}

@@ -277,3 +277,25 @@ func TestUnseenChanges(t *testing.T) {
 	}, lost)
 	assert.Equal(t, []string{"i-paused-4", "i-paused-4", "i-triggered-late"}, p.Forget)
 }
+
+// TestReconcileWorkflows: what the invoker finds in a record decides whom it asks about a run.
+func TestReconcileWorkflows(t *testing.T) {
+	t.Parallel()
+	k := settled(t)
+	k.Definition.Schedule.Action.Kind = schedule.ActionWorkflow
+	k.Invoker.Starts[0].ActionKind = schedule.ActionWorkflow
+	k.Queued = nil
+	k.Invoker.Starts = append(k.Invoker.Starts, wire.BufferedStart{RequestID: "r2", Phase: schedule.PhaseDeferred, Source: schedule.SourceAuto})
+	k.Reported["r2"] = true
+	asked := event(11, schedule.EventTerminated, "r3", schedule.SourceAuto)
+	asked.ActionKind = schedule.ActionWorkflow
+	k.Events = []schedule.Event{asked}
+	p := reconcile(k)
+	require.Len(t, p.Invoker.Starts, 3)
+	for _, start := range p.Invoker.Starts {
+		assert.Equal(t, schedule.PhaseReady, start.Phase, "%s is looked up", start.RequestID)
+		assert.Equal(t, schedule.ActionWorkflow, start.ActionKind, start.RequestID)
+	}
+	assert.Equal(t, schedule.ActionWorkflow, p.Invoker.Controls[0].ActionKind)
+	assert.Equal(t, 1, p.Counts.Requeued)
+}
