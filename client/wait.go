@@ -173,7 +173,7 @@ func (c *Client) runEnded(ctx context.Context, end *schedule.Event) (schedule.Ru
 			WorkflowID: end.WorkflowID, RunID: end.RunID, RequestID: end.RequestID, NominalTime: end.Nominal, DueTime: end.Actual,
 			StartTime: run.StartTime, CodeTime: end.CodeTime, CloseTime: end.CloseTime, Status: end.Status, Manual: end.Manual,
 			ScheduleID: end.ScheduleID, Source: end.Source, TaskQueue: end.TaskQueue, Identity: run.Identity,
-			Attempt: end.Attempt, Worker: end.Worker, Outcome: end.Outcome,
+			Attempt: end.Attempt, Worker: end.Worker, ActionKind: end.ActionKind, Outcome: end.Outcome,
 		}
 		run.Events = append(run.Events, *end)
 	}

@@ -7,9 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/importer/cronjob"
 	"github.com/carillon-scheduler/carillon/internal/importer/crontab"
 	"github.com/carillon-scheduler/carillon/internal/importer/temporal"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func (a *app) importCrontabCommand() *cobra.Command {
@@ -93,15 +95,19 @@ matters within the next two years.`,
 
 func (a *app) importTemporalCommand() *cobra.Command {
 	var flags importFlags
+	kind := string(schedule.ActionWorkflow)
 	cmd := &cobra.Command{
 		Use:   "temporal-json FILE [flags]",
 		Short: "Turn schedules of Temporal into schedules",
 		Long: `Turns schedules of Temporal, as its command line prints them with "-o json", into
 schedules: what "temporal schedule describe" says of one, or several such texts after
 one another. Times, zone, jitter, workflow type, ID, task queue, input, memo, search
-attributes, timeouts, retries, policies, notes and whether it is paused are carried
-over. A worker of yours needs a handler for the workflow type: its input is the one
-argument, or a list of several.
+attributes, timeouts, policies, notes and whether it is paused are carried over.
+
+The schedules start the same workflows, on the same workers. With --as run they start
+runs instead, for workers of Carillon's own protocol: such a worker needs a handler
+for the workflow type, whose input is the one argument, or a list of several. Only
+those have retries.
 
 "describe" does not say the ID of the schedule: it is taken from a field scheduleId
 that you add, from the name of the file, or from the workflow. What "temporal schedule
@@ -120,7 +126,7 @@ to Temporal, and either to Carillon: it becomes a calendar that keeps the meanin
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
-			all, err := temporal.Parse(data, idOfFile(args[0]))
+			all, err := temporal.Parse(data, idOfFile(args[0]), schedule.ActionKind(kind))
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
@@ -128,6 +134,10 @@ to Temporal, and either to Carillon: it becomes a calendar that keeps the meanin
 		},
 	}
 	flags.define(cmd)
+	addFlags(cmd, "Temporal", func(f *pflag.FlagSet) {
+		f.Var(flagconf.NewEnum(&kind, string(schedule.ActionWorkflow), string(schedule.ActionRun)), "as",
+			"let the schedules start this `KIND` of thing: workflow run")
+	})
 	return cmd
 }
 

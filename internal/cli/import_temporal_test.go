@@ -22,11 +22,17 @@ func temporalFile(t testing.TB, name string) []byte {
 // TestImportTemporal compares the whole output with a golden file, and checks that apply could read it.
 func TestImportTemporal(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"nightly", "stream", "list"} {
+	for _, name := range []string{"nightly", "stream", "list", "nightly-run", "stream-run", "list-run"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := process{files: map[string]string{name + ".json": string(temporalFile(t, name+".json"))}}
-			require.Equal(t, ExitOK, p.run(t.Context(), "import", "temporal-json", name+".json"), p.stderr.String())
+			file, isRun := strings.CutSuffix(name, "-run")
+			file += ".json"
+			p := process{files: map[string]string{file: string(temporalFile(t, file))}}
+			args := []string{"import", "temporal-json", file}
+			if isRun {
+				args = append(args, "--as", "run")
+			}
+			require.Equal(t, ExitOK, p.run(t.Context(), args...), p.stderr.String())
 			golden.Equal(t, "temporal/"+name+".yaml", p.stdout.String())
 			golden.Equal(t, "temporal/"+name+".txt", p.stderr.String())
 			env := Env{Stdin: strings.NewReader(p.stdout.String())}

@@ -26,6 +26,7 @@ only runs when triggered.`,
       --type monthly_report --task-queue reports --input '{"format": "pdf"}' --overlap buffer_one
   carillon schedule create pay --calendar '{"dayOfMonth": "1", "hour": "6"}' --type pay --catchup-window 2h
   carillon schedule create once --at +10m --type noop
+  carillon schedule create greet --every 1h --workflow Greet --task-queue greetings --input '["Ann"]'
   carillon schedule create --file schedule.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if flags.file != "" && len(args) == 0 {

@@ -83,9 +83,11 @@ func (f *createFlags) defineSpec() {
 
 func (f *createFlags) defineAction() {
 	action := &f.request.Action
-	f.string("type", "`TYPE` of the action: the handler that workers have registered, such as noop", &action.Type)
+	f.exclusive(f.env.Stderr, "type", "workflow")
+	f.started("type", "`TYPE` of the action: the handler that workers have registered, such as noop", "")
+	f.started("workflow", "start a workflow of `TYPE`, on workers made with an SDK of Temporal", schedule.ActionWorkflow)
 	f.string("task-queue", "`QUEUE` where workers wait; \""+defaultTaskQueue+"\" if not given", &action.TaskQueue)
-	f.input(f.env, &action.Input, "input of the action")
+	f.input(f.env, &action.Input, "input of the action, or the list of the arguments of a workflow,")
 	pairs(&f.binder, "header", "`NAME=TEXT` that a run is handed beside its input; repeatable", &action.Headers, asText)
 	pairs(&f.binder, "memo", "`NAME=JSON` to keep with a run; repeatable", &action.Memo, parseJSON)
 	pairs(&f.binder, "search-attribute", "`NAME=JSON` to find a run by; repeatable", &action.SearchAttributes, parseJSON)
@@ -101,6 +103,16 @@ func (f *createFlags) defineAction() {
 	f.duration(retryFlags[2], "wait `DURATION` at most; 100 times the first wait if not given", &f.retry.MaximumInterval)
 	f.int(retryFlags[3], "attempt a run `N` times at most, the first included; 0 for no bound", &f.retry.MaximumAttempts)
 	repeated(&f.binder, retryFlags[4], "end a run at once by an error of `TYPE`; repeatable", &f.retry.NonRetryableErrorTypes, asText)
+}
+
+// started defines a flag for the type of what is started. It also says of what kind that is.
+func (f *createFlags) started(name, usage string, kind schedule.ActionKind) {
+	action := &f.request.Action
+	value := f.flags.String(name, "", usage)
+	f.onGiven(name, func() error {
+		action.Type, action.Kind = *value, kind
+		return nil
+	})
 }
 
 func (f *createFlags) definePolicies() {

@@ -180,14 +180,18 @@ func zoneDataRows(info *schedule.Info) [][]string {
 }
 
 func actionRows(a schedule.Action) [][]string {
+	kind, task := "type", "task timeout"
+	if a.Kind.IsWorkflow() {
+		kind, task = "workflow", "workflow task timeout"
+	}
 	rows := [][]string{
-		{"type", a.Type},
+		{kind, a.Type},
 		{"task queue", a.TaskQueue},
 		{"workflow ID", a.WorkflowID},
 		{"input", Shorten(string(a.Input), 100)},
 		{"run timeout", durationText(a.RunTimeout)},
 		{"execution timeout", durationText(a.ExecutionTimeout)},
-		{"task timeout", durationText(a.TaskTimeout)},
+		{task, durationText(a.TaskTimeout)},
 		{"heartbeat timeout", durationText(a.HeartbeatTimeout)},
 		{"retries", retryText(a.RetryPolicy)},
 	}

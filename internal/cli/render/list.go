@@ -20,11 +20,19 @@ func List(w io.Writer, schedules []schedule.Description, view View) error {
 	for i := range schedules {
 		d := &schedules[i]
 		rows = append(rows, []string{
-			d.ID, Shorten(Spec(d.Spec), 40), d.Action.Type, state(d.State),
+			d.ID, Shorten(Spec(d.Spec), 40), actionType(&d.Action), state(d.State),
 			view.next(d, zone), strconv.FormatInt(d.Info.ActionCount, 10), last(d.Info),
 		})
 	}
 	return view.Table(w, rows)
+}
+
+// actionType names what a schedule starts. The types of workflows and of other actions may have the same names.
+func actionType(a *schedule.Action) string {
+	if a.Kind.IsWorkflow() {
+		return "workflow " + a.Type
+	}
+	return a.Type
 }
 
 // stateActive is the state of a schedule that nothing prevents from acting.

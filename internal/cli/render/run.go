@@ -115,6 +115,7 @@ func (v View) runRows(run *schedule.Run, zone *time.Location) [][]string {
 	}
 	return [][]string{
 		{"Run", v.paint(Bold, run.RunID)},
+		{"Kind", oneLine(string(run.ActionKind))},
 		{"Workflow", oneLine(run.WorkflowID)},
 		{"Schedule", oneLine(run.ScheduleID)},
 		{"Status", v.paint(statusColor(run.Status), runStatus(run))},

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,9 +28,12 @@ type workflow struct {
 	Memo                     payloadFields `json:"memo"`
 	SearchAttributes         payloadFields `json:"searchAttributes"`
 	Header                   payloadFields `json:"header"`
-	UserMetadata             any           `json:"userMetadata"`
-	VersioningOverride       any           `json:"versioningOverride"`
-	Priority                 struct {
+	UserMetadata             struct {
+		Summary json.RawMessage `json:"summary"`
+		Details json.RawMessage `json:"details"`
+	} `json:"userMetadata"`
+	VersioningOverride any `json:"versioningOverride"`
+	Priority           struct {
 		PriorityKey int    `json:"priorityKey"`
 		FairnessKey string `json:"fairnessKey"`
 	} `json:"priority"`
@@ -43,29 +47,62 @@ type retryPolicy struct {
 	NonRetryableErrorTypes []string `json:"nonRetryableErrorTypes"`
 }
 
-func (t *scheduleAction) action(notes *[]string) (a schedule.Action, err error) {
+func (t *scheduleAction) action(kind schedule.ActionKind, notes *[]string) (a schedule.Action, err error) {
 	w := t.StartWorkflow
 	if w == nil {
 		return a, errors.New("action: is not startWorkflow, the only one that is known")
 	}
-	a = schedule.Action{
-		Type: w.WorkflowType.Name, WorkflowID: w.WorkflowID, TaskQueue: w.TaskQueue.Name, Priority: w.Priority.PriorityKey,
-		Input:            w.Input.value(notes),
-		Memo:             w.Memo.values("memo", notes),
-		SearchAttributes: w.SearchAttributes.values("search attribute", notes),
-		Headers:          w.Header.texts(notes),
+	if kind.IsWorkflow() {
+		a, err = w.asWorkflow(notes)
+	} else {
+		a, err = w.asRun(notes)
 	}
+	if err != nil {
+		return a, err
+	}
+	a.Type, a.WorkflowID, a.TaskQueue, a.Priority = w.WorkflowType.Name, w.WorkflowID, w.TaskQueue.Name, w.Priority.PriorityKey
 	if a.ExecutionTimeout, err = w.WorkflowExecutionTimeout.of("action.workflowExecutionTimeout"); err != nil {
 		return a, err
 	}
 	if a.RunTimeout, err = w.WorkflowRunTimeout.of("action.workflowRunTimeout"); err != nil {
 		return a, err
 	}
-	if a.RetryPolicy, err = w.RetryPolicy.policy(); err != nil {
-		return a, err
-	}
 	*notes = append(*notes, w.leftOut()...)
 	return a, nil
+}
+
+// asRun returns the parts of an action that a run on a worker of Carillon's own protocol has in other forms than a workflow.
+func (w *workflow) asRun(notes *[]string) (a schedule.Action, err error) {
+	a = schedule.Action{
+		Input:            w.Input.value(notes),
+		Memo:             w.Memo.values("memo", notes),
+		SearchAttributes: w.SearchAttributes.values("search attribute", notes),
+		Headers:          w.Header.texts(notes),
+	}
+	if !slices.Contains([]duration{"", "0s", "10s"}, w.WorkflowTaskTimeout) {
+		*notes = append(*notes, "workflowTaskTimeout is not carried over: it bounds a step of a workflow, and not an attempt")
+	}
+	if len(w.UserMetadata.Summary)+len(w.UserMetadata.Details) > 0 {
+		*notes = append(*notes, "userMetadata is not carried over")
+	}
+	a.RetryPolicy, err = w.RetryPolicy.policy()
+	return a, err
+}
+
+// asWorkflow returns the same parts of an action that starts a workflow. All payloads stay what they are.
+func (w *workflow) asWorkflow(notes *[]string) (a schedule.Action, err error) {
+	a = schedule.Action{
+		Kind: schedule.ActionWorkflow, Input: w.Input.list(), Memo: w.Memo.payloads(), SearchAttributes: w.SearchAttributes.payloads(),
+		HeaderPayloads: w.Header.payloads(),
+	}
+	if m := w.UserMetadata; len(m.Summary)+len(m.Details) > 0 {
+		a.UserMetadata = &schedule.UserMetadata{Summary: payloadText(m.Summary), Details: payloadText(m.Details)}
+	}
+	if w.RetryPolicy != nil {
+		*notes = append(*notes, "retryPolicy is not carried over: workflows have none yet")
+	}
+	a.TaskTimeout, err = w.WorkflowTaskTimeout.of("action.workflowTaskTimeout")
+	return a, err
 }
 
 // leftOut returns notes about what has no counterpart.
@@ -75,9 +112,6 @@ func (w *workflow) leftOut() []string {
 		set  bool
 		what string
 	}{
-		{!slices.Contains([]duration{"", "0s", "10s"}, w.WorkflowTaskTimeout), "workflowTaskTimeout is not carried over: " +
-			"it bounds a step of a workflow, and not an attempt"},
-		{w.UserMetadata != nil, "userMetadata is not carried over"},
 		{w.VersioningOverride != nil, "versioningOverride is not carried over: choose the version by the task queue"},
 		{w.Priority.FairnessKey != "", "priority.fairnessKey is not carried over"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/payload"
 )
 
 // payloads are the arguments of a workflow. They are an object with the encoded payloads or, in the shorthand of Temporal's
@@ -54,6 +55,22 @@ func (p payloads) value(notes *[]string) json.RawMessage {
 	return list
 }
 
+// list returns the arguments of a workflow as they are.
+func (p payloads) list() json.RawMessage {
+	if len(p) == 0 {
+		return nil
+	}
+	texts := make([]json.RawMessage, len(p))
+	for i, argument := range p {
+		texts[i] = payloadText(argument)
+	}
+	list, err := apitext.EncodeJSON(texts)
+	if err != nil {
+		return nil // what has been read as JSON is JSON
+	}
+	return list
+}
+
 // payloadFields are named payloads: memo, search attributes or header. Their object has them in a field or, in the shorthand, is
 // the values themselves.
 type payloadFields map[string]json.RawMessage
@@ -73,6 +90,18 @@ func (f *payloadFields) UnmarshalJSON(data []byte) error {
 	}
 	*f = fields
 	return nil
+}
+
+// payloads returns the payloads as they are.
+func (f payloadFields) payloads() map[string]json.RawMessage {
+	if len(f) == 0 {
+		return nil
+	}
+	texts := make(map[string]json.RawMessage, len(f))
+	for name, value := range f {
+		texts[name] = payloadText(value)
+	}
+	return texts
 }
 
 // values returns the values. what names them in notes.
@@ -131,4 +160,35 @@ func payloadValue(data json.RawMessage) (value json.RawMessage, problem string) 
 	default:
 		return nil, fmt.Sprintf("its encoding %q is no JSON", encoding)
 	}
+}
+
+// keyMessageType is where the shorthand of Temporal's command line has the type of a protocol buffer.
+const keyMessageType = "_protoMessageType"
+
+// payloadText returns a payload in the form of Carillon's model. In Temporal's JSON, a payload is an encoded one, whose data may be
+// missing, or a value in shorthand.
+func payloadText(data json.RawMessage) json.RawMessage {
+	if len(data) == 0 {
+		return nil
+	}
+	var long payload.Payload
+	if json.Unmarshal(data, &long) == nil && len(long.Metadata["encoding"]) > 0 {
+		return long.Text()
+	}
+	var message map[string]json.RawMessage
+	var name string
+	if json.Unmarshal(data, &message) == nil && json.Unmarshal(message[keyMessageType], &name) == nil {
+		delete(message, keyMessageType)
+		rest, err := apitext.EncodeJSON(message)
+		if err == nil {
+			return payload.Payload{
+				Metadata: map[string][]byte{"encoding": []byte("json/protobuf"), "messageType": []byte(name)}, Data: rest,
+			}.Text()
+		}
+	}
+	value, problem := payload.Parse(data)
+	if problem != nil {
+		value = payload.JSON(data)
+	}
+	return value.Text()
 }

@@ -1,7 +1,7 @@
 // Package temporal turns schedules of Temporal into schedules of Carillon. It reads the JSON that Temporal's command line prints.
 //
-// [Parse] is pure. The package imports schedule, internal/importer and internal/apitext. It must not import the SDK of Temporal,
-// because it needs only the JSON form of its API.
+// [Parse] is pure. The package imports schedule, internal/importer, internal/apitext and internal/payload. It must not import the SDK of
+// Temporal, because it needs only the JSON form of its API.
 package temporal
 
 import (
@@ -17,8 +17,9 @@ import (
 )
 
 // Parse reads a sequence of JSON texts, each a schedule or a list of schedules. The id is for a schedule that is alone in the
-// text and does not have its own ID.
-func Parse(data []byte, id string) ([]importer.Entry, error) {
+// text and does not have its own ID. The kind says what the schedules start: workflows, for the same workers as before, or runs on
+// workers of Carillon's own protocol.
+func Parse(data []byte, id string, kind schedule.ActionKind) ([]importer.Entry, error) {
 	schedules, err := readAll(data)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func Parse(data []byte, id string) ([]importer.Entry, error) {
 	}
 	all := make([]importer.Entry, len(schedules))
 	for i := range schedules {
-		if all[i], err = schedules[i].schedule(id); err != nil {
+		if all[i], err = schedules[i].schedule(id, kind); err != nil {
 			all[i] = importer.Entry{From: cmp.Or(all[i].From, fmt.Sprintf("schedule %d", i+1)), Problem: err}
 		}
 	}
@@ -118,15 +119,15 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 // schedule turns the answer into a schedule.
-func (t *answer) schedule(id string) (importer.Entry, error) {
+func (t *answer) schedule(id string, kind schedule.ActionKind) (importer.Entry, error) {
 	var s importer.Entry
 	switch {
 	case t.Schedule != nil:
-		if err := t.described(&s); err != nil {
+		if err := t.described(&s, kind); err != nil {
 			return s, err
 		}
 	case t.Info.Spec != nil:
-		if err := t.listed(&s); err != nil {
+		if err := t.listed(&s, kind); err != nil {
 			return s, err
 		}
 	default:
@@ -144,17 +145,17 @@ func (t *answer) schedule(id string) (importer.Entry, error) {
 		return s, errors.New("does not say its ID: add a field scheduleId")
 	}
 	s.From = "Temporal schedule " + s.ID
-	t.keepFields(&s)
+	t.keepFields(&s, kind)
 	return s, nil
 }
 
 // described adds what the answer to a describe request has.
-func (t *answer) described(s *importer.Entry) (err error) {
+func (t *answer) described(s *importer.Entry, kind schedule.ActionKind) (err error) {
 	from := t.Schedule
 	if s.Spec, err = from.Spec.spec(&s.Notes); err != nil {
 		return err
 	}
-	if s.Action, err = from.Action.action(&s.Notes); err != nil {
+	if s.Action, err = from.Action.action(kind, &s.Notes); err != nil {
 		return err
 	}
 	if s.Policies, err = from.Policies.policies(); err != nil {
@@ -168,10 +169,13 @@ func (t *answer) described(s *importer.Entry) (err error) {
 }
 
 // listed adds what an entry of a list has.
-func (t *answer) listed(s *importer.Entry) (err error) {
+func (t *answer) listed(s *importer.Entry, kind schedule.ActionKind) (err error) {
 	s.Notes = append(s.Notes, "a list says neither task queue nor input, memo, timeouts or policies: "+
 		"temporal schedule describe does")
 	s.Action = schedule.Action{Type: t.Info.WorkflowType.Name}
+	if kind.IsWorkflow() {
+		s.Action.Kind = kind
+	}
 	s.State = schedule.State{Notes: t.Info.Notes, Paused: t.Info.Paused}
 	s.Spec, err = t.Info.Spec.spec(&s.Notes)
 	return err
@@ -179,9 +183,12 @@ func (t *answer) listed(s *importer.Entry) (err error) {
 
 // keepFields adds the memo and search attributes of the schedule itself to those of its runs, because Carillon searches by the
 // latter.
-func (t *answer) keepFields(s *importer.Entry) {
-	memo := t.Memo.values("memo of the schedule", &s.Notes)
-	attributes := t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
+func (t *answer) keepFields(s *importer.Entry, kind schedule.ActionKind) {
+	memo, attributes := t.Memo.payloads(), t.SearchAttributes.payloads()
+	if !kind.IsWorkflow() {
+		memo = t.Memo.values("memo of the schedule", &s.Notes)
+		attributes = t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
+	}
 	if len(memo)+len(attributes) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ func temporalFile(t testing.TB, name string) []byte {
 
 func TestImportTemporalKeepsTheMeaning(t *testing.T) {
 	t.Parallel()
-	all, err := Parse(temporalFile(t, "stream.json"), "")
+	all, err := Parse(temporalFile(t, "stream.json"), "", schedule.ActionRun)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	spec := all[0].Spec
@@ -39,6 +40,35 @@ func TestImportTemporalKeepsTheMeaning(t *testing.T) {
 	assert.Equal(t, 24*time.Hour, all[1].Spec.Intervals[0].Every.Std())
 }
 
+// TestImportTemporalKeepsPayloads: a workflow is given what it was given before.
+func TestImportTemporalKeepsPayloads(t *testing.T) {
+	t.Parallel()
+	all, err := Parse(temporalFile(t, "stream.json"), "", schedule.ActionWorkflow)
+	require.NoError(t, err)
+	assert.Equal(t, schedule.ActionWorkflow, all[0].Action.Kind)
+	assert.JSONEq(t, `["eu", {"dryRun": false}]`, string(all[0].Action.Input))
+	assert.JSONEq(t, `[{"metadata": {"encoding": "YmluYXJ5L2VuY3J5cHRlZA=="}, "data": "c2VjcmV0"}]`, string(all[1].Action.Input))
+
+	all, err = Parse([]byte(`{"scheduleId": "a", "memo": {"fields": {"m": {"metadata": {"encoding": "YmluYXJ5L251bGw="}}}}, "schedule": {"action": {"startWorkflow": {
+		"workflowType": {"name": "T"}, "taskQueue": {"name": "q"}, "workflowTaskTimeout": "7s", "retryPolicy": {},
+		"input": {"payloads": [{"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "MQ=="}, {"metadata": 1, "data": 2}]},
+		"header": {"fields": {"h": {"_protoMessageType": "temporal.api.common.v1.WorkflowType", "name": "x"}}},
+		"userMetadata": {"summary": "s"}, "memo": {"n": null}
+	}}}}`), "", schedule.ActionWorkflow)
+	require.NoError(t, err)
+	require.NoError(t, all[0].Problem)
+	assert.Equal(t, schedule.Action{
+		Kind: schedule.ActionWorkflow, Type: "T", TaskQueue: "q", TaskTimeout: schedule.Duration(7 * time.Second),
+		Input: json.RawMessage(`[1,{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":"eyJtZXRhZGF0YSI6IDEsICJkYXRhIjogMn0="}]`),
+		HeaderPayloads: map[string]json.RawMessage{"h": json.RawMessage(
+			`{"metadata":{"encoding":"anNvbi9wcm90b2J1Zg==","messageType":"dGVtcG9yYWwuYXBpLmNvbW1vbi52MS5Xb3JrZmxvd1R5cGU="},"data":"eyJuYW1lIjoieCJ9"}`)},
+		Memo:         map[string]json.RawMessage{"m": json.RawMessage("null"), "n": json.RawMessage("null")},
+		UserMetadata: &schedule.UserMetadata{Summary: json.RawMessage(`"s"`)},
+	}, all[0].Action)
+	assert.NoError(t, all[0].Action.Validate())
+	assert.Contains(t, all[0].Notes, "retryPolicy is not carried over: workflows have none yet")
+}
+
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	const action = `"action": {"startWorkflow": {"workflowId": "w", "workflowType": {"name": "T"}}}`
@@ -48,7 +78,7 @@ func TestIDs(t *testing.T) {
 		`{"schedule": {` + action + `}} {"schedule": {` + action + `}}`:                           "w",
 		`{"schedules": [{"scheduleId": "b", "schedule": {` + action + `}}], "nextPageToken": ""}`: "b",
 	} {
-		all, err := Parse([]byte(text), "file")
+		all, err := Parse([]byte(text), "file", schedule.ActionRun)
 		require.NoError(t, err)
 		assert.Equal(t, want, all[0].ID, text)
 	}
@@ -69,7 +99,7 @@ func TestErrors(t *testing.T) {
 		`{"schedule": {"action": {"startWorkflow": {}}}}`:                                               "does not say its ID",
 		`{"schedule": {"action": {"startWorkflow": {"retryPolicy": {"initialInterval": "x"}}}}}`:        "action.retryPolicy.initialInterval: ",
 	} {
-		all, err := Parse([]byte(text), "")
+		all, err := Parse([]byte(text), "", schedule.ActionRun)
 		if err == nil {
 			err = fmt.Errorf("%s: %w", all[0].From, all[0].Problem)
 		}
@@ -83,13 +113,15 @@ func FuzzParse(f *testing.F) {
 		f.Add(temporalFile(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := Parse(data, "x")
-		if err != nil {
-			return
-		}
-		for i := range all {
-			require.True(t, all[i].ID != "" || all[i].Problem != nil)
-			require.NotEmpty(t, all[i].From)
+		for _, kind := range schedule.ActionKinds() {
+			all, err := Parse(data, "x", kind)
+			if err != nil {
+				return
+			}
+			for i := range all {
+				require.True(t, all[i].ID != "" || all[i].Problem != nil)
+				require.NotEmpty(t, all[i].From)
+			}
 		}
 	})
 }
