@@ -316,6 +316,7 @@ spec:
     gap: shift
     repeat: first
 action:
+  kind: run
   type: report
   workflowId: daily-report
   taskQueue: reports
@@ -373,6 +374,13 @@ func TestEncodeYAMLIsRead(t *testing.T) {
 	var got schedule.Action
 	require.NoError(t, DecodeYAML(text, &got))
 	require.Equal(t, deep, got)
+
+	workflow := scheduletest.Workflow().Action
+	text, err = EncodeYAML(workflow)
+	require.NoError(t, err)
+	got = schedule.Action{}
+	require.NoError(t, DecodeYAML(text, &got))
+	require.Equal(t, workflow, got, "payloads too")
 
 	text, err = EncodeYAML([]string{strings.Repeat("x", jsontext.MaxBytes), "y"})
 	require.NoError(t, err)

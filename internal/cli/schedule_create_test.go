@@ -40,6 +40,7 @@ func TestCreateFlags(t *testing.T) {
 		"calendars":   {[]string{"x", "--calendar", `{"hour":"9"}`, "--exclude-calendar", `{"month":"dec"}`}, `{"id":"x","spec":{"calendars":[{"hour":"9"}],"excludeCalendars":[{"month":"dec"}]},"action":{"type":"","taskQueue":"default"},"policies":{},"state":{}}`},
 		"times":       {[]string{"x", "--at", "2030-01-31T10:00:00+01:00", "--at", "+10m", "--start", "2029-01-01T00:00:00Z", "--end", "+1h", "--jitter", "30s"}, `{"id":"x","spec":{"at":["2030-01-31T09:00:00Z","2026-01-02T03:14:06Z"],"startTime":"2029-01-01T00:00:00Z","endTime":"2026-01-02T04:04:06Z","jitter":"30s"},"action":{"type":"","taskQueue":"default"},"policies":{},"state":{}}`},
 		"action":      {[]string{"x", "--type", "t", "--task-queue", "q", "--input", `"text"`, "--workflow-id", "w", "--run-timeout", "1m", "--task-timeout", "10s"}, `{"id":"x","spec":{},"action":{"type":"t","workflowId":"w","taskQueue":"q","input":"text","runTimeout":"1m","taskTimeout":"10s"},"policies":{},"state":{}}`},
+		"a workflow":  {[]string{"x", "--workflow", "W", "--task-queue", "q", "--input", `["a", null]`, "--header", "h=t"}, `{"id":"x","spec":{},"action":{"kind":"workflow","type":"W","taskQueue":"q","input":["a",null],"headers":{"h":"t"}},"policies":{},"state":{}}`},
 		"input file":  {[]string{"x", "--input", "@input.json"}, `{"id":"x","spec":{},"action":{"type":"","taskQueue":"default","input":{"a":1}},"policies":{},"state":{}}`},
 		"input stdin": {[]string{"x", "--input", "@-"}, `{"id":"x","spec":{},"action":{"type":"","taskQueue":"default","input":["from","stdin"]},"policies":{},"state":{}}`},
 		"retries":     {[]string{"x", "--retry-max-attempts", "3", "--retry-backoff", "1.5", "--retry-initial-interval", "2s", "--retry-max-interval", "1m"}, `{"id":"x","spec":{},"action":{"type":"","taskQueue":"default","retryPolicy":{"initialInterval":"2s","backoffCoefficient":1.5,"maximumInterval":"1m","maximumAttempts":3}},"policies":{},"state":{}}`},
@@ -84,6 +85,11 @@ func TestFlagsReplaceTheFile(t *testing.T) {
 	assert.Equal(t, "Asia/Tokyo", request.Spec.TimeZone, "what no flag names stays")
 	assert.False(t, request.State.Paused)
 	assert.Equal(t, &schedule.RetryPolicy{MaximumAttempts: 2, InitialInterval: schedule.Duration(3 * time.Second)}, request.Action.RetryPolicy)
+
+	p.stdin = "id: mine\naction: {kind: workflow, type: W}\n"
+	request, err = p.build(t, "--file", "-", "--type", "noop")
+	require.NoError(t, err)
+	assert.Equal(t, schedule.Action{Type: "noop", TaskQueue: "default"}, request.Action, "the flag says of what kind it is")
 }
 
 func TestCreateErrors(t *testing.T) {
@@ -104,6 +110,8 @@ func TestCreateErrors(t *testing.T) {
 		{[]string{"x", "--every", "100ms", "--type", "noop"}, `spec.intervals[0].every: `},
 		{[]string{"x", "--cron", "* * *", "--type", "noop"}, `spec.cron[0]: `},
 		{[]string{"x", "--every", "5s"}, `action.type: `},
+		{[]string{"x", "--workflow", "W", "--input", "{}"}, `action.input: is not a list: a workflow takes a list of arguments, such as [1, "two"]`},
+		{[]string{"x", "--workflow", "W", "--retry-max-attempts", "3"}, `action.retryPolicy: does not work for workflows yet`},
 	} {
 		p := &process{files: map[string]string{"bad.yaml": "action: {tpe: x}"}}
 		assert.Equal(t, ExitUsage, p.run(t.Context(), append([]string{"schedule", "create"}, test.args...)...), test.args)
