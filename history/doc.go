@@ -6,7 +6,7 @@
 // entry, is checked against the end of the journal first, because another process may have changed it.
 //
 // An entry may make things due: its tasks are offered to workers (internal/offer), or put into the backlog, or back from a sticky queue to
-// the normal one. Who does that, and when:
+// the normal one; and a schedule is told how the execution ended that it started. Who does that, and when:
 //
 //  1. The process that has appended the entry does it right after the answer.
 //  2. The durable consumer "transfer" of each journal stream delivers every entry to some process. If it is the one that has appended the
@@ -25,6 +25,6 @@
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/bus, internal/call,
-// internal/codec, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task and
-// internal/telemetry. It must never import another pool, nor decide what becomes of an execution.
+// internal/codec, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task,
+// internal/telemetry, internal/wire and internal/workflows. It must never import another pool, nor decide what becomes of an execution.
 package history

@@ -28,21 +28,21 @@ const (
 
 // effects begins to do what an entry of this process makes due. The caller has the turn.
 func (s *Service) effects(of *slot, id string, entry *execution.Entry) {
-	offers := execution.Owed(of.state, entry)
+	offers, endings := execution.Owed(of.state, entry), execution.Endings(entry)
 	switch {
 	case s.config.noEffects:
 		s.commits.settle(id, false)
-	case len(offers) == 0:
+	case len(offers)+len(endings) == 0:
 		s.commits.settle(id, true)
 	default:
 		key, since, trace := of.key, s.config.Now(), entry.Trace
 		s.inBackground(func(ctx context.Context) error {
-			err := s.offerAll(telemetry.WithTraceparent(ctx, trace), key, offers)
+			err := s.perform(telemetry.WithTraceparent(ctx, trace), key, offers, endings)
 			metrics.HistoryTransfer.Record(ctx, s.config.Now().Sub(since).Seconds())
 			return err
 		}, func(err error) {
 			if err != nil && s.work.Err() == nil {
-				s.log.Warn("tasks are not offered yet", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
+				s.log.Warn("the work of an entry is not done yet", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
 			}
 			s.commits.settle(id, err == nil)
 		})

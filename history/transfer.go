@@ -135,7 +135,7 @@ func (s *Service) redo(ctx context.Context, msg jetstream.Msg) error {
 		return err
 	}
 	metrics.HistoryRecovered.Add(ctx, 1)
-	return s.offerAll(telemetry.WithTraceparent(ctx, entry.Trace), key, offers)
+	return s.perform(telemetry.WithTraceparent(ctx, entry.Trace), key, offers, execution.Endings(entry))
 }
 
 // owed returns the tasks of an entry that still wait, and arms the next deadline.

@@ -72,6 +72,8 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbHistory:   read(s, (*Service).history),
 		subjects.VerbQuery:     read(s, (*Service).query),
 		subjects.VerbStartTask: s.startTask,
+
+		subjects.VerbStartScheduled: s.startScheduled,
 	}
 	maps.Copy(all, s.taskVerbs())
 	return all
