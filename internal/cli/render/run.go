@@ -48,10 +48,18 @@ func nominalText(run *schedule.Run, zone *time.Location) string {
 }
 
 func tookText(run *schedule.Run) string {
-	if run.CodeTime.IsZero() || run.CloseTime.IsZero() {
+	if began(run).IsZero() || run.CloseTime.IsZero() {
 		return "-"
 	}
-	return Millis(run.CloseTime.Sub(run.CodeTime))
+	return Millis(run.CloseTime.Sub(began(run)))
+}
+
+// began returns when a run began to take time: nobody reports when the code of a workflow began.
+func began(run *schedule.Run) time.Time {
+	if run.CodeTime.IsZero() && run.ActionKind.IsWorkflow() {
+		return run.StartTime
+	}
+	return run.CodeTime
 }
 
 // runStatus says how a run ended, or that it is running. The status is unknown if the schedule of the run was deleted in the meantime.
@@ -110,7 +118,7 @@ func (v View) runRows(run *schedule.Run, zone *time.Location) [][]string {
 		code = precise(run.CodeTime, zone) + ", " + late(run) + " late"
 	}
 	ended := v.when(run.CloseTime, zone)
-	if text := took(run.CodeTime, run.CloseTime); text != "" {
+	if text := took(began(run), run.CloseTime); text != "" {
 		ended += ", " + text
 	}
 	return [][]string{
