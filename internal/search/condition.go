@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 )
 
-// columns has the columns of the built-in fields.
+// columns has the columns of the built-in fields of schedules, executionColumns those of executions.
 var columns = map[string]string{
 	query.ID: "id", query.Paused: "paused", query.Type: "type", query.TaskQueue: "task_queue",
 	query.WorkflowID: "workflow_id", query.NextTime: "next_time", query.LastStatus: "last_status",
@@ -14,12 +14,40 @@ var columns = map[string]string{
 	query.CreateTime: "create_time", query.UpdateTime: "update_time", query.Notes: "notes",
 }
 
+var executionColumns = map[string]string{
+	query.WorkflowIDOf: "workflow_id", query.RunID: "run_id", query.WorkflowType: "type", query.ExecutionStatus: "status",
+	query.StartTime: "start_time", query.ExecutionTime: "execution_time", query.CloseTime: "close_time",
+	query.ExecutionDuration: "duration", query.QueueOf: "task_queue", query.HistoryLength: "events", query.HistorySizeBytes: "bytes",
+	query.StateTransitionCount: "transitions", query.ParentWorkflowID: "parent_workflow_id", query.ParentRunID: "parent_run_id",
+	query.RootWorkflowID: "root_workflow_id", query.RootRunID: "root_run_id",
+}
+
+// columnOf returns the column of a field; ok is false for one whose values are in a table of attributes.
+func columnOf(field query.Field) (column string, ok bool) {
+	switch field.Source {
+	case query.BuiltIn:
+		column, ok = columns[field.Name]
+	case query.Execution:
+		column, ok = executionColumns[field.Name]
+	case query.Memo, query.SearchAttribute, query.Custom:
+	}
+	return column, ok
+}
+
+// attributesOf returns the table with the values of a field that has no column.
+func attributesOf(field query.Field) string {
+	if field.Source == query.Custom {
+		return "execution_attributes"
+	}
+	return "attributes"
+}
+
 // statement is an SQL statement under construction. Nothing from outside becomes part of its text.
 type statement struct {
 	sql  strings.Builder
 	args []any
-	// few reports whether a condition on attributes holds for few of them; nil means unknown.
-	few func(condition *statement) bool
+	// few reports whether a condition on a table of attributes holds for few of them; nil means unknown.
+	few func(table string, condition *statement) bool
 }
 
 // add appends SQL. Each ? in it stands for one of the arguments.
@@ -86,7 +114,7 @@ type test func(s *statement, column string, values []query.Value)
 // atom writes a condition on one field. Negated, it requires a value of the same class as those it is compared with, and no value
 // that passes the test.
 func (s *statement) atom(field query.Field, values []query.Value, negated bool, test test) {
-	if column, ok := columns[field.Name]; ok && field.Source == query.BuiltIn {
+	if column, ok := columnOf(field); ok {
 		if negated {
 			s.add("NOT ") // unknown stays unknown: a missing value is not a different value
 		}
@@ -141,17 +169,17 @@ func (s *statement) classes(field query.Field, groups []classValues, between, no
 			inner.add(" AND ")
 			test(&inner, "a.value", group.values)
 		}
-		s.exists(not, &inner)
+		s.exists(not, attributesOf(field), &inner)
 	}
 }
 
-// exists asks whether a schedule has an attribute. With few matching attributes it is faster to begin with them, with many to
+// exists asks whether a schedule or an execution has an attribute. With few matching attributes it is faster to begin with them, with many to
 // begin with the schedules. SQLite cannot tell the difference.
-func (s *statement) exists(not string, inner *statement) {
-	if not == "" && s.few != nil && s.few(inner) {
-		s.add("s.number IN (SELECT a.schedule FROM attributes AS a WHERE ")
+func (s *statement) exists(not, table string, inner *statement) {
+	if not == "" && s.few != nil && s.few(table, inner) {
+		s.add("s.number IN (SELECT a.owner FROM " + table + " AS a WHERE ")
 	} else {
-		s.add(not + "EXISTS (SELECT 1 FROM attributes AS a WHERE a.schedule = s.number AND ")
+		s.add(not + "EXISTS (SELECT 1 FROM " + table + " AS a WHERE a.owner = s.number AND ")
 	}
 	s.add(inner.sql.String(), inner.args...)
 	s.add(")")
@@ -159,17 +187,17 @@ func (s *statement) exists(not string, inner *statement) {
 
 func (s *statement) isNull(e query.IsNull) {
 	not := ""
-	if e.Field.Source == query.BuiltIn {
+	if column, ok := columnOf(e.Field); ok {
 		if e.Negated {
 			not = "NOT "
 		}
-		s.add(columns[e.Field.Name] + " IS " + not + "NULL")
+		s.add(column + " IS " + not + "NULL")
 		return
 	}
 	if !e.Negated {
 		not = "NOT "
 	}
-	s.add(not+"EXISTS (SELECT 1 FROM attributes AS a WHERE a.schedule = s.number AND a.source = ? AND a.name = ?)",
+	s.add(not+"EXISTS (SELECT 1 FROM "+attributesOf(e.Field)+" AS a WHERE a.owner = s.number AND a.source = ? AND a.name = ?)",
 		string(e.Field.Source), e.Field.Name)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
-// cursor is how far a bucket has been read.
+// cursor is how far a stream has been read.
 type cursor struct {
 	// sequence is the sequence of the last message, and time its time of storage, by the clock of NATS.
 	sequence uint64
@@ -30,63 +30,65 @@ func (c cursor) after(found []bus.Message) cursor {
 	c.sequence = last.Sequence
 	if t, err := time.Parse(time.RFC3339Nano, last.Header.Get("Nats-Time-Stamp")); err == nil {
 		c.time = t
+	} else if !last.Time.IsZero() {
+		c.time = last.Time
 	}
 	return c
 }
 
-func readCursor(ctx context.Context, db *sql.DB, shard int) (cursor, error) {
+func readCursor(ctx context.Context, db *sql.DB, stream string) (cursor, error) {
 	var sequence, at, current int64
-	err := db.QueryRowContext(ctx, "SELECT sequence, time, current FROM cursors WHERE shard = ?", shard).
+	err := db.QueryRowContext(ctx, "SELECT sequence, time, current FROM cursors WHERE stream = ?", stream).
 		Scan(&sequence, &at, &current)
 	if errors.Is(err, sql.ErrNoRows) {
 		return cursor{}, nil
 	}
 	if err != nil {
-		return cursor{}, fmt.Errorf("read the cursor of shard %d: %w", shard, err)
+		return cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
 	seen := time.UnixMicro(current)
 	return cursor{uint64(sequence), time.Unix(0, at), seen, seen}, nil
 }
 
-func writeCursor(ctx context.Context, tx *sql.Tx, shard int, c cursor) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO cursors VALUES (?, ?, ?, ?) ON CONFLICT (shard) DO UPDATE
+func writeCursor(ctx context.Context, tx *sql.Tx, stream string, c cursor) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO cursors VALUES (?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE
 		SET sequence = excluded.sequence, time = excluded.time, current = excluded.current`,
-		shard, int64(c.sequence), c.time.UnixNano(), c.current.UnixMicro())
+		stream, int64(c.sequence), c.time.UnixNano(), c.current.UnixMicro())
 	return err
 }
 
-// check finds buckets that have gone back since they were read, as after the restore of a backup: they end before the cursor, or
+// check finds streams that have gone back since they were read, as after the restore of a backup: they end before the cursor, or
 // what was stored after it has a lower sequence. It also finds out how much there is to read.
 func (f *follower) check(ctx context.Context) error {
-	for i := range f.buckets {
-		b := &f.buckets[i]
-		stream, err := f.index.config.JS.Stream(ctx, b.stream())
+	for i := range f.sources {
+		s := &f.sources[i]
+		stream, err := f.index.config.JS.Stream(ctx, s.stream)
 		if err != nil {
-			return fmt.Errorf("look at bucket %s: %w", b.name, err)
+			return fmt.Errorf("look at %s: %w", s.name, err)
 		}
 		state := stream.CachedInfo().State
-		if state.LastSeq < b.cursor.sequence {
-			return fmt.Errorf("%w: %s ends at %d, and had been read up to %d", errOutdated, b.name, state.LastSeq, b.cursor.sequence)
+		if state.LastSeq < s.cursor.sequence {
+			return fmt.Errorf("%w: %s ends at %d, and had been read up to %d", errOutdated, s.name, state.LastSeq, s.cursor.sequence)
 		}
-		if err := f.checkTime(ctx, b); err != nil {
+		if err := checkTime(ctx, s); err != nil {
 			return err
 		}
-		f.index.status.update(b.shard, func(s *shardStatus) { s.total = state.Msgs })
+		f.state.status.update(s.place, func(s *shardStatus) { s.total = state.Msgs })
 	}
 	return nil
 }
 
 // checkTime reads the first message that was stored after the cursor's message.
-func (f *follower) checkTime(ctx context.Context, b *bucket) error {
-	if b.cursor.sequence == 0 {
+func checkTime(ctx context.Context, s *source) error {
+	if s.cursor.sequence == 0 {
 		return nil
 	}
-	found, err := f.index.readers.Of(b.shard).From(ctx, b.stream(), b.cursor.time.Add(1))
+	found, err := s.reader().From(ctx, s.stream, s.cursor.time.Add(1))
 	if err != nil {
 		return err
 	}
-	if found != nil && found.Sequence <= b.cursor.sequence {
-		return fmt.Errorf("%w: message %d of %s is newer than what was read", errOutdated, found.Sequence, b.name)
+	if found != nil && found.Sequence <= s.cursor.sequence {
+		return fmt.Errorf("%w: message %d of %s is newer than what was read", errOutdated, found.Sequence, s.name)
 	}
 	return nil
 }

@@ -60,13 +60,13 @@ func (d *database) open(path string, kept bool) (err error) {
 	if kept {
 		synchronous = "normal"
 	}
-	d.writer, err = sql.Open("sqlite", source(path, "journal_mode(wal)", "synchronous("+synchronous+")",
+	d.writer, err = sql.Open("sqlite", dataSource(path, "journal_mode(wal)", "synchronous("+synchronous+")",
 		"cache_size("+writerCache+")", "temp_store(memory)", "busy_timeout(5000)"))
 	if err != nil {
 		return err
 	}
 	d.writer.SetMaxOpenConns(1)
-	d.reader, err = sql.Open("sqlite", source(path, "query_only(true)", "cache_size("+readerCache+")",
+	d.reader, err = sql.Open("sqlite", dataSource(path, "query_only(true)", "cache_size("+readerCache+")",
 		"temp_store(memory)", "busy_timeout(5000)"))
 	if err != nil {
 		return err
@@ -76,8 +76,8 @@ func (d *database) open(path string, kept bool) (err error) {
 	return nil
 }
 
-// source returns the name of a database for the driver, with SQLite settings.
-func source(path string, pragmas ...string) string {
+// dataSource returns the name of a database for the driver, with SQLite settings.
+func dataSource(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
 		"_pragma": pragmas,
 	}.Encode()}).String()
@@ -108,7 +108,7 @@ func (d *database) prepare(ctx context.Context, cluster string) error {
 }
 
 // complete makes what queries need to be fast, once the tables are filled, and lets SQLite analyse their contents.
-func (d *database) complete(ctx context.Context) error {
+func (d *database) complete(ctx context.Context, indexes string) error {
 	_, err := d.writer.ExecContext(ctx, indexes+"PRAGMA analysis_limit = 1000; PRAGMA optimize = 0x10002;"+reload)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -16,60 +17,86 @@ import (
 const (
 	// batchSize is how many messages are read and stored at once.
 	batchSize = 256
-	// share bounds the time for following: one part in so many. Under load the index would rather be behind than in the way.
-	share = 40
-	// maxPause bounds how long the writes of the pools are not read.
+	// maxPause bounds how long nothing is read.
 	maxPause = 15 * time.Second
 	// completeEvery is how often the database analyses its contents, for the sake of good plans. It also does so after firstLook
 	// changes, and then each time after twice as many as before, up to lastLook.
 	completeEvery       = 10 * time.Minute
 	firstLook, lastLook = 1000, 1 << 17
-	// maxGap is how long the buckets may go unfollowed before the index is useless: traces of deleted records vanish after a
+	// maxGap is how long the streams may go unfollowed before the index is useless: traces of deleted records vanish after a
 	// time.
 	maxGap = subjects.TombstoneAge / 2
 )
 
 // errOutdated means that the index cannot be brought up to date.
-var errOutdated = errors.New("the buckets have moved on without it, or gone back")
+var errOutdated = errors.New("the streams have moved on without it, or gone back")
 
-// follower brings changes from the buckets into the database.
+// follower brings what is new in some streams into the database.
 type follower struct {
-	index   *Index
-	db      *database
-	buckets []bucket
-	// reached are the times up to which the buckets have been read. completed is when the database last analysed its contents.
+	index *Index
+	db    *database
+	of    contents
+	state *progress
+	// sources are the streams.
+	sources []source
+	// reached are the times up to which the streams have been read. completed is when the database last analysed its contents.
 	reached   []time.Time
 	completed time.Time
 	// changes counts the changes since then; look is the number after which the next analysis is due.
 	changes, look int
 }
 
-// bucket is how far the bucket of a shard has been read.
-type bucket struct {
-	shard  int
-	name   string
-	cursor cursor
-	// definitions is the sequence of the last definition that was read ahead of everything else.
-	definitions uint64
+// contents is what the streams of a follower are about: schedules or executions.
+type contents interface {
+	// apply stores messages of a stream within a transaction.
+	apply(ctx context.Context, tx *sql.Tx, s *source, found []bus.Message) error
+	// latest reads what queries wait for.
+	latest(ctx context.Context, f *follower) error
+	// indexes are the statements that make what queries need to be fast. They may run again.
+	indexes() string
+	// share bounds the time for following: one part in so many.
+	share() time.Duration
 }
 
-func (b *bucket) stream() string { return subjects.BucketStream(b.name) }
+// source is how far a stream has been read.
+type source struct {
+	// place is that among the sources of the follower.
+	place  int
+	name   string
+	stream string
+	reader func() *bus.Reader
+	leader func() jetstream.JetStream
+	cursor cursor
+	// ahead is the sequence up to which nothing is missing of what queries wait for, if that is beyond the cursor.
+	ahead uint64
+}
 
-// newFollower reads from the database how far it has come, and checks that the buckets are still the same.
-func newFollower(ctx context.Context, x *Index, db *database) (*follower, error) {
-	f := &follower{index: x, db: db, reached: make([]time.Time, x.config.Shards), look: firstLook}
-	for shard := range x.config.Shards {
-		b := bucket{shard: shard, name: x.config.Names.StateBucket(shard)}
+// newFollower reads from the database how far it has come.
+func newFollower(ctx context.Context, x *Index, db *database, of contents, state *progress, sources []source) (*follower, error) {
+	f := &follower{
+		index: x, db: db, of: of, state: state, sources: sources, reached: make([]time.Time, len(sources)), look: firstLook,
+	}
+	for i := range f.sources {
+		s := &f.sources[i]
 		var err error
-		if b.cursor, err = readCursor(ctx, db.writer, shard); err != nil {
+		if s.cursor, err = readCursor(ctx, db.writer, s.stream); err != nil {
 			return nil, err
 		}
-		f.buckets = append(f.buckets, b)
+		s.place = i
 	}
 	return f, nil
 }
 
-// run follows the buckets until ctx ends, or until the index turns out to be useless.
+// ofShard returns a source that is the stream of a shard.
+func (x *Index) ofShard(shard int, name, stream string) source {
+	return source{
+		name: name, stream: stream,
+		reader: func() *bus.Reader { return x.readers.Of(shard) },
+		leader: func() jetstream.JetStream { return x.config.Lanes.Of(shard, x.config.JS) },
+	}
+}
+
+// run follows the streams until ctx ends, or until the index turns out to be useless.
 func (f *follower) run(ctx context.Context) error {
 	if err := f.untilDone(ctx, f.check); err != nil {
 		return err
@@ -86,7 +113,7 @@ func (f *follower) run(ctx context.Context) error {
 			return err
 		}
 		f.index.log.DebugContext(ctx, "search index has caught up", "took", time.Since(begin))
-		pause = max(f.index.config.Interval, min(time.Since(begin)*(share-1), maxPause))
+		pause = max(f.index.config.Interval, min(time.Since(begin)*(f.of.share()-1), maxPause))
 	}
 	return nil
 }
@@ -123,8 +150,8 @@ func (f *follower) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range f.buckets {
-		b := &f.buckets[i]
+	for i := range f.sources {
+		b := &f.sources[i]
 		begin := asked
 		if news[i] {
 			begin = f.index.config.Now()
@@ -141,7 +168,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 		return storeError{fmt.Errorf("complete the index: %w", err)}
 	}
 	for i, reached := range f.reached {
-		f.index.status.update(i, func(s *shardStatus) { s.upTo = reached })
+		f.state.status.update(i, func(s *shardStatus) { s.upTo = reached })
 	}
 	return nil
 }
@@ -152,7 +179,7 @@ func (f *follower) complete(ctx context.Context) error {
 	if f.changes < f.look && now.Sub(f.completed) <= completeEvery {
 		return nil
 	}
-	if err := f.db.complete(ctx); err != nil {
+	if err := f.db.complete(ctx, f.of.indexes()); err != nil {
 		return err
 	}
 	if f.changes >= f.look {
@@ -162,15 +189,15 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// news returns which buckets have something new. It asks them all at once: mostly there is nothing, and waking up for each answer
+// news returns which streams have something new. It asks them all at once: mostly there is nothing, and waking up for each answer
 // separately would be much of what an idle process does.
 func (f *follower) news(ctx context.Context) ([]bool, error) {
-	news := make([]bool, len(f.buckets))
+	news := make([]bool, len(f.sources))
 	group, ctx := errgroup.WithContext(ctx)
-	for i := range f.buckets {
-		b := &f.buckets[i]
+	for i := range f.sources {
+		s := &f.sources[i]
 		group.Go(func() error {
-			found, _, err := f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, 1)
+			found, _, err := s.reader().Since(ctx, s.stream, s.cursor.sequence, 1)
 			news[i] = len(found) > 0
 			return err
 		})
@@ -178,11 +205,11 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 	return news, group.Wait()
 }
 
-// read reads one bucket to its end, or notes that there is nothing new. If there is much to read, half of the time is left to others.
-func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
+// read reads one stream to its end, or notes that there is nothing new. If there is much to read, half of the time is left to others.
+func (f *follower) read(ctx context.Context, s *source, begin time.Time, news bool) error {
 	for {
 		batch := time.Now() //permit:time.Now how long reading takes
-		rest, err := f.readBatch(ctx, b, begin, news)
+		rest, err := f.readBatch(ctx, s, begin, news)
 		if err != nil || !rest {
 			return err
 		}
@@ -192,47 +219,41 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 	}
 }
 
-// readBatch reads the next messages of a bucket, and stores them together with the new cursor. Rest says that there may be more.
-func (f *follower) readBatch(ctx context.Context, b *bucket, begin time.Time, news bool) (rest bool, err error) {
+// readBatch reads the next messages of a stream, and stores them together with the new cursor. Rest says that there may be more.
+func (f *follower) readBatch(ctx context.Context, s *source, begin time.Time, news bool) (rest bool, err error) {
 	var found []bus.Message
 	if news {
-		found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		found, rest, err = s.reader().Since(ctx, s.stream, s.cursor.sequence, batchSize)
 		if err != nil {
 			return false, err
 		}
 	}
-	next := b.cursor.after(found)
-	if !rest || b.cursor.sequence == 0 {
+	next := s.cursor.after(found)
+	if !rest || s.cursor.sequence == 0 {
 		next.current = begin
 	}
-	if len(found) == 0 && next.current.Sub(b.cursor.stored) < maxGap/10 {
-		b.cursor.current = next.current // the database need not know each time that there is nothing new
+	if len(found) == 0 && next.current.Sub(s.cursor.stored) < maxGap/10 {
+		s.cursor.current = next.current // the database need not know each time that there is nothing new
 		return false, nil
 	}
 	next.stored = next.current
-	if err := f.store(ctx, b, found, &next); err != nil {
+	if err := f.store(ctx, s, found, &next); err != nil {
 		return false, err
 	}
-	b.cursor = next
-	f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
+	s.cursor = next
+	f.state.status.update(s.place, func(s *shardStatus) { s.read += uint64(len(found)) })
 	return rest, nil
 }
 
-// store writes messages of a bucket, and how far it has been read, into the database in one transaction.
-func (f *follower) store(ctx context.Context, b *bucket, found []bus.Message, reached *cursor) error {
+// store writes messages of a stream, and how far it has been read, into the database in one transaction.
+func (f *follower) store(ctx context.Context, s *source, found []bus.Message, reached *cursor) error {
 	// A transaction is short, and the driver starts a goroutine to watch each statement that can be canceled.
 	ctx = context.WithoutCancel(ctx)
 	err := f.db.write(ctx, func(tx *sql.Tx) error {
-		w := writer{ctx: ctx, tx: tx, put: &f.db.put, log: f.index.log}
-		for i := range found {
-			if err := w.apply(b.name, &found[i]); err != nil {
-				return err
-			}
+		if err := f.of.apply(ctx, tx, s, found); err != nil || reached == nil {
+			return err
 		}
-		if reached == nil {
-			return nil
-		}
-		return writeCursor(ctx, tx, b.shard, *reached)
+		return writeCursor(ctx, tx, s.stream, *reached)
 	})
 	if err != nil {
 		return storeError{fmt.Errorf("write the index: %w", err)}

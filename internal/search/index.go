@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 	"modernc.org/sqlite"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -49,17 +51,17 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Index is a read model of all schedules of an installation. [New] makes it. It is safe for concurrent use.
+// Index is a read model of all schedules and executions of an installation. [New] makes it. It is safe for concurrent use.
 type Index struct {
 	config  Config
 	log     *slog.Logger
 	readers *bus.Readers
-	status  *status
+	// schedules and executions say how far each has been read.
+	schedules, executions *progress
 
 	mu sync.RWMutex // read-locked while a query is answered
 	db *database    // nil while there is none
 
-	rounds *rounds
 	// broken is full when a query has found the file damaged.
 	broken chan struct{}
 }
@@ -88,7 +90,7 @@ func New(config Config) (*Index, error) {
 	}
 	return &Index{
 		config: config, log: config.Logger.With("component", "search"), readers: bus.NewReaders(config.JS, config.Lanes),
-		status: newStatus(config.Shards), rounds: newRounds(), broken: make(chan struct{}, 1),
+		schedules: newProgress(config.Shards), executions: newProgress(config.Shards + 1), broken: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -171,11 +173,15 @@ func (x *Index) serve(ctx context.Context, dir string, kept bool) error {
 			x.log.WarnContext(ctx, "search index did not close", "error", err)
 		}
 	}()
-	f, err := newFollower(ctx, x, db)
-	if err != nil {
+	schedules, err1 := newFollower(ctx, x, db, definitions{&db.put, x.log}, x.schedules, x.buckets())
+	executions, err2 := newFollower(ctx, x, db, newJournals(&db.put, x.config.Names, x.log), x.executions, x.journals())
+	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
-	return f.run(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return schedules.run(ctx) })
+	group.Go(func() error { return executions.run(ctx) })
+	return group.Wait()
 }
 
 // cluster identifies the installation: it differs for others, and for an earlier one of the same name.
@@ -189,16 +195,16 @@ func (x *Index) use(db *database) {
 	defer x.mu.Unlock()
 	x.db = db
 	if db == nil {
-		x.status.reset()
-		x.rounds.cancel()
+		x.schedules.reset()
+		x.executions.reset()
 	}
 }
 
 // read runs a query, if the index is ready for it.
-func (x *Index) read(do func(*database) error) error {
+func (x *Index) read(of *progress, do func(*database) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if err := x.status.check(); err != nil {
+	if err := of.status.check(); err != nil {
 		return err
 	}
 	if x.db == nil {

@@ -24,8 +24,8 @@ type Position struct {
 func (x *Index) List(
 	ctx context.Context, namespace, prefix string, q *query.Query, after Position, limit int,
 ) (positions []Position, upTo time.Time, err error) {
-	err = x.read(func(d *database) (err error) {
-		upTo = x.status.upTo()
+	err = x.read(x.schedules, func(d *database) (err error) {
+		upTo = x.schedules.status.upTo()
 		positions, err = d.list(ctx, scope{namespace: namespace, prefix: prefix, query: q}, after, limit)
 		return err
 	})
@@ -34,8 +34,8 @@ func (x *Index) List(
 
 // Count returns how many schedules List would return without a limit.
 func (x *Index) Count(ctx context.Context, namespace, prefix string, q *query.Query) (count int, upTo time.Time, err error) {
-	err = x.read(func(d *database) error {
-		upTo = x.status.upTo()
+	err = x.read(x.schedules, func(d *database) error {
+		upTo = x.schedules.status.upTo()
 		s := d.statement(ctx)
 		s.add("SELECT count(*) FROM schedules AS s WHERE ")
 		s.scope(namespace, prefix, q)
@@ -48,7 +48,7 @@ func (x *Index) Count(ctx context.Context, namespace, prefix string, q *query.Qu
 // beginning. They are ordered by ID, whatever the order of the query is.
 func (x *Index) IDs(ctx context.Context, namespace string, q *query.Query, after string, limit int) ([]string, error) {
 	var ids []string
-	err := x.read(func(d *database) error {
+	err := x.read(x.schedules, func(d *database) error {
 		all := scope{namespace: namespace, query: &query.Query{Where: q.Where}}
 		positions, err := d.list(ctx, all, Position{ID: after}, limit)
 		for _, p := range positions {

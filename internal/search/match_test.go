@@ -67,7 +67,7 @@ func newDatabase(t *testing.T) *database {
 	d, err := openDatabase(t.Context(), t.TempDir(), "test", false)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.close()) })
-	require.NoError(t, d.complete(t.Context()))
+	require.NoError(t, d.complete(t.Context(), indexes+executionIndexes))
 	return d
 }
 
@@ -210,7 +210,7 @@ func TestPlansUseIndexes(t *testing.T) {
 	t.Parallel()
 	d, random := newDatabase(t), rand.New(rand.NewPCG(7, 8))
 	store(t, d, random, world(random, 40))
-	require.NoError(t, d.complete(t.Context()))
+	require.NoError(t, d.complete(t.Context(), indexes+executionIndexes))
 	for text, index := range map[string]string{
 		"":                      "by_id",
 		"id starts_with 'a'":    "by_id",
@@ -277,19 +277,19 @@ func TestOpenDatabaseRefuses(t *testing.T) {
 	require.NoError(t, d.close())
 }
 
-// TestCursorSurvives stores how far a bucket has been read.
+// TestCursorSurvives stores how far a stream has been read.
 func TestCursorSurvives(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	c, err := readCursor(t.Context(), d.writer, 3)
+	c, err := readCursor(t.Context(), d.writer, "3")
 	require.NoError(t, err)
 	require.Zero(t, c)
 	at := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
 	for sequence := range uint64(2) {
 		c = cursor{sequence: sequence, time: at, current: at.Truncate(time.Microsecond)}
-		require.NoError(t, d.write(t.Context(), func(tx *sql.Tx) error { return writeCursor(t.Context(), tx, 3, c) }))
+		require.NoError(t, d.write(t.Context(), func(tx *sql.Tx) error { return writeCursor(t.Context(), tx, "3", c) }))
 	}
-	again, err := readCursor(t.Context(), d.writer, 3)
+	again, err := readCursor(t.Context(), d.writer, "3")
 	require.NoError(t, err)
 	require.Equal(t, c.sequence, again.sequence)
 	require.True(t, c.time.Equal(again.time) && c.current.Equal(again.current) && again.stored.Equal(again.current))

@@ -12,7 +12,9 @@ import (
 
 // statement returns a statement for a query of d.
 func (d *database) statement(ctx context.Context) *statement {
-	return &statement{few: func(condition *statement) bool { return d.countUpTo(ctx, d.few, "attributes AS a", condition) <= d.few }}
+	return &statement{few: func(table string, condition *statement) bool {
+		return d.countUpTo(ctx, d.few, table+" AS a", condition) <= d.few
+	}}
 }
 
 // countUpTo counts the rows of a table for which a condition holds, up to most. most+1 means more, or unknown: then the query

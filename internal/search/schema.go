@@ -1,13 +1,15 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // schema has the tables.
 //
 // The records of a schedule arrive in any order, so a row may have no definition yet, or no longer have one: then its namespace
 // is NULL and it is in no index of a namespace. The pools' values count only for the incarnation that they belong to. The
 // computed columns express both.
+//
+// The entries of a journal arrive in order, so an execution is a row from its first event on.
 //
 // Times are microseconds since 1970. An attribute has one row for each of its values. If it has no comparable value, it has one
 // row with an empty class.
@@ -18,8 +20,8 @@ CREATE TABLE meta (
 	cluster TEXT    NOT NULL
 );
 CREATE TABLE cursors (
-	shard    INTEGER PRIMARY KEY,
-	sequence INTEGER NOT NULL, -- up to which the bucket has been read
+	stream   TEXT PRIMARY KEY,
+	sequence INTEGER NOT NULL, -- up to which the stream has been read
 	time     INTEGER NOT NULL, -- when that was written, in nanoseconds since 1970, by the clock of NATS
 	current  INTEGER NOT NULL  -- when nothing was left to read, in microseconds, by the clock of this machine
 );
@@ -58,12 +60,57 @@ CREATE TABLE schedules (
 	UNIQUE (owner, id)
 );
 CREATE TABLE attributes (
-	schedule INTEGER NOT NULL,
-	source   TEXT    NOT NULL,
-	name     TEXT    NOT NULL,
-	class    TEXT    NOT NULL,
-	value            NOT NULL,
-	PRIMARY KEY (schedule, source, name, class, value)
+	owner  INTEGER NOT NULL,
+	source TEXT    NOT NULL,
+	name   TEXT    NOT NULL,
+	class  TEXT    NOT NULL,
+	value          NOT NULL,
+	PRIMARY KEY (owner, source, name, class, value)
+) WITHOUT ROWID;
+CREATE TABLE executions (
+	number      INTEGER PRIMARY KEY,
+	namespace   TEXT    NOT NULL,
+	workflow_id TEXT    NOT NULL,
+	run_id      TEXT    NOT NULL,
+	sequence    INTEGER NOT NULL, -- of the last entry that is in the row
+
+	type           TEXT    NOT NULL,
+	task_queue     TEXT    NOT NULL,
+	status         INTEGER NOT NULL,
+	start_time     INTEGER NOT NULL,
+	execution_time INTEGER NOT NULL,
+	close_time     INTEGER,
+	duration       INTEGER, -- in nanoseconds
+	events         INTEGER NOT NULL,
+	bytes          INTEGER NOT NULL, -- of the events as they are encoded
+	transitions    INTEGER NOT NULL,
+
+	parent_workflow_id TEXT,
+	parent_run_id      TEXT,
+	root_workflow_id   TEXT,
+	root_run_id        TEXT,
+	info               BLOB NOT NULL, -- a WorkflowExecutionInfo with what has no column
+
+	closed INTEGER AS (coalesce(close_time, 9223372036854775807)),
+	UNIQUE (namespace, run_id)
+);
+CREATE TABLE execution_attributes (
+	owner  INTEGER NOT NULL,
+	source TEXT    NOT NULL, -- always that of search attributes
+	name   TEXT    NOT NULL,
+	class  TEXT    NOT NULL,
+	value          NOT NULL,
+	PRIMARY KEY (owner, source, name, class, value)
+) WITHOUT ROWID;
+CREATE TABLE attribute_types (
+	namespace TEXT    NOT NULL,
+	name      TEXT    NOT NULL,
+	type      INTEGER NOT NULL, -- as Temporal numbers them
+	PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE namespaces (
+	name    TEXT    PRIMARY KEY,
+	created INTEGER NOT NULL -- of the record of the namespace; when it was deleted, if that is later
 ) WITHOUT ROWID;
 `
 
@@ -80,5 +127,16 @@ CREATE INDEX IF NOT EXISTS by_notes       ON schedules (namespace, notes, id);
 CREATE INDEX IF NOT EXISTS by_create_time ON schedules (namespace, create_time, id);
 CREATE INDEX IF NOT EXISTS by_next_time   ON schedules (namespace, next_time, id);
 CREATE INDEX IF NOT EXISTS by_last_status ON schedules (namespace, last_status, id);
-CREATE INDEX IF NOT EXISTS by_value       ON attributes (source, name, class, value, schedule);
+CREATE INDEX IF NOT EXISTS by_value       ON attributes (source, name, class, value, owner);
+`
+
+// executionIndexes are the same for executions. All but the last three have the usual order of a list.
+const executionIndexes = `
+CREATE INDEX IF NOT EXISTS executions_by_close    ON executions (namespace, closed, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_status   ON executions (namespace, status, closed, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_type     ON executions (namespace, type, closed, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_workflow ON executions (namespace, workflow_id, closed, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_queue    ON executions (namespace, task_queue, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_start    ON executions (namespace, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_value    ON execution_attributes (source, name, class, value, owner);
 `

@@ -4,14 +4,15 @@ import "time"
 
 // Query is a search: a condition, and an order.
 type Query struct {
-	// Where is the condition; nil holds for every schedule.
+	// Where is the condition; nil holds for everything.
 	Where Expr
-	// Order is the order of the answer; nil stands for that of the IDs.
+	// Order is the order of the answer; nil stands for the usual one: schedules by ID, executions with the last closed first.
 	Order *Order
+	// ByStatus says that executions are to be counted by status.
+	ByStatus bool
 }
 
-// Order sorts by a built-in field, and by the ID where that is equal. Schedules without a value come last, in both
-// directions.
+// Order sorts by a built-in field, and by the ID where that is equal. What has no value comes last, in both directions.
 type Order struct {
 	Field Field
 	Desc  bool

@@ -28,6 +28,11 @@ func (p *parser) comparison() (Expr, error) {
 		return p.in(field, negated)
 	case p.token.is("between"):
 		return p.between(field, negated)
+	case negated && p.scanner.executions && p.token.is(string(StartsWith)):
+		e, err := p.compare(field)
+		return And{IsNull{field, true}, Not{e}}, err // as with the other negations, there must be a value
+	case negated && p.scanner.executions:
+		return nil, p.expected("in, between or starts_with after not")
 	case negated:
 		return nil, p.expected("in or between after not")
 	}
@@ -69,6 +74,8 @@ func (p *parser) compare(field Field) (Expr, error) {
 func (p *parser) suits(field Field, op Op) error {
 	kind := field.Kind()
 	switch {
+	case field == executionStatus && op != Equal && op != NotEqual:
+		return errorAt(p.token.at, "%s is one of some names: use =, != or in, not %s", field, op)
 	case kind == Boolean && op != Equal && op != NotEqual:
 		return errorAt(p.token.at, "%s is true or false: use = or !=, not %s", field, op)
 	case op == StartsWith && kind != "" && kind != Text:
@@ -106,8 +113,11 @@ func (p *parser) in(field Field, negated bool) (Expr, error) {
 }
 
 func (p *parser) between(field Field, negated bool) (Expr, error) {
-	if field.Kind() == Boolean {
+	switch {
+	case field.Kind() == Boolean:
 		return nil, errorAt(p.token.at, "%s is true or false: use = or !=, not between", field)
+	case field == executionStatus:
+		return nil, errorAt(p.token.at, "%s is one of some names: use =, != or in, not between", field)
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -129,6 +139,9 @@ func (p *parser) between(field Field, negated bool) (Expr, error) {
 
 // field reads the name of a field.
 func (p *parser) field() (Field, error) {
+	if p.scanner.executions {
+		return p.executionField()
+	}
 	at, word := p.token.at, p.token.text
 	if err := p.advance(); err != nil {
 		return Field{}, err

@@ -1,10 +1,12 @@
-// Package query is the language in which schedules are searched for:
+// Package query is the language in which schedules and workflow executions are searched for:
 //
 //	paused = true and taskQueue = 'billing' and nextTime < '2027-01-01' order by nextTime
+//	WorkflowType = 'Report' AND ExecutionStatus = 'Running' AND CustomerId IN ('a', 'b')
 //
-// [Parse] makes a [Query] of a text, with every field and the type of every value checked; [Query.String] makes a text of
-// a query; [Query.Matches] decides about one schedule. The package is pure: what stores schedules and answers queries
-// fast is for others, and has to agree with Matches.
+// It is one language with two sets of fields. [Parse] makes a [Query] about schedules of a text, and [ParseExecutions] one about executions,
+// as Temporal's clients write it. Every field and the type of every value is checked. [Query.String] makes a text of a query;
+// [Query.Matches] decides about one schedule or execution. The package is pure: what stores them and answers queries fast is for others, and
+// has to agree with Matches.
 //
 // The package may import schedule, and nothing else of Carillon.
 package query

@@ -16,11 +16,15 @@ type Field struct {
 // Source is where the value of a field comes from.
 type Source string
 
-// The sources of fields.
+// The sources of fields. Execution and Custom belong to executions, the others to schedules.
 const (
 	BuiltIn         Source = ""
 	Memo            Source = "memo"
 	SearchAttribute Source = "attr"
+	// Execution is what every execution has.
+	Execution Source = "execution"
+	// Custom is a search attribute of an execution.
+	Custom Source = "custom"
 )
 
 // The built-in fields.
@@ -52,31 +56,42 @@ var builtIns = []builtIn{
 	{Notes, Text},
 }
 
-// BuiltIns returns the names of the built-in fields.
-func BuiltIns() []string {
-	names := make([]string, len(builtIns))
-	for i, f := range builtIns {
+// BuiltIns returns the names of the built-in fields of schedules.
+func BuiltIns() []string { return namesOf(builtIns) }
+
+func namesOf(fields []builtIn) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
 		names[i] = f.name
 	}
 	return names
 }
 
-// Kind returns the type of a built-in field. That of other fields is a matter of each schedule: then it is empty.
+// Kind returns the type of a built-in field. That of other fields is a matter of each schedule or execution: then it is empty.
 func (f Field) Kind() Kind {
-	if f.Source != BuiltIn {
-		return ""
+	var of []builtIn
+	switch f.Source {
+	case BuiltIn:
+		of = builtIns
+	case Execution:
+		of = executionFields
+	case Memo, SearchAttribute, Custom:
 	}
-	i := slices.IndexFunc(builtIns, func(b builtIn) bool { return b.name == f.Name })
+	i := slices.IndexFunc(of, func(b builtIn) bool { return b.name == f.Name })
 	if i < 0 {
 		return ""
 	}
-	return builtIns[i].kind
+	return of[i].kind
 }
 
 // String returns the field as a query has it.
 func (f Field) String() string {
-	if f.Source == BuiltIn {
+	switch f.Source {
+	case BuiltIn, Execution:
 		return f.Name
+	case Custom:
+		return customName(f.Name)
+	case Memo, SearchAttribute:
 	}
 	for i := range len(f.Name) {
 		if !isNameByte(f.Name[i]) {

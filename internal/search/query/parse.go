@@ -14,42 +14,57 @@ const (
 	maxConditions = 200
 )
 
-// Parse makes a query of a text. It may be empty, and the condition or the order left out. The error is an [*Error].
+// Parse makes a query about schedules of a text. It may be empty, and the condition or the order left out. The error is an [*Error].
 func Parse(text string) (*Query, error) {
-	if len(text) > schedule.MaxQueryBytes {
+	return (&parser{scanner: scanner{text: text}}).parse()
+}
+
+func (p *parser) parse() (*Query, error) {
+	if len(p.scanner.text) > schedule.MaxQueryBytes {
 		return nil, errorAt(schedule.MaxQueryBytes, "the query has more than %d bytes", schedule.MaxQueryBytes)
 	}
-	p := &parser{scanner: scanner{text: text}}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
 	q := &Query{}
-	if p.token.kind != endToken && !p.atOrder() {
+	if p.token.kind != endToken && !p.atOrder() && !p.atGroup() {
 		where, err := p.or()
 		if err != nil {
 			return nil, err
 		}
 		q.Where = where
 	}
-	if p.atOrder() {
-		order, err := p.order()
-		if err != nil {
-			return nil, err
-		}
-		q.Order = order
+	var err error
+	switch {
+	case p.atOrder():
+		q.Order, err = p.order()
+	case p.atGroup():
+		q.ByStatus, err = true, p.group()
 	}
-	if p.token.kind != endToken {
-		if q.Order != nil {
-			return nil, p.expected("the end of the query")
-		}
-		return nil, p.expected("and, or, order by, or the end of the query")
+	if err == nil && p.token.kind != endToken {
+		err = p.expectedEnd(q)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return q, nil
 }
 
+func (p *parser) expectedEnd(q *Query) error {
+	switch {
+	case q.Order != nil || q.ByStatus:
+		return p.expected("the end of the query")
+	case p.scanner.executions:
+		return p.expected("and, or, order by, group by, or the end of the query")
+	}
+	return p.expected("and, or, order by, or the end of the query")
+}
+
 // parser reads a query by recursive descent, one token ahead.
 type parser struct {
-	scanner    scanner
+	scanner scanner
+	// isCustom reports whether executions have a search attribute; it may be nil.
+	isCustom   func(name string) bool
 	token      token
 	depth      int
 	conditions int
@@ -149,7 +164,7 @@ func (p *parser) condition() (Expr, error) {
 		return p.not()
 	case p.token.is("("):
 		return p.parenthesis()
-	case p.token.kind == wordToken && !isKeyword(p.token.text):
+	case p.atField():
 		return p.comparison()
 	}
 	return nil, p.expected("a field, not or (")
@@ -199,6 +214,11 @@ func isKeyword(word string) bool {
 	return false
 }
 
+// atField reports whether a field comes next.
+func (p *parser) atField() bool {
+	return p.token.kind == nameToken || p.token.kind == wordToken && !isKeyword(p.token.text)
+}
+
 func (p *parser) atOrder() bool { return p.token.is("order") }
 
 func (p *parser) order() (*Order, error) {
@@ -208,7 +228,7 @@ func (p *parser) order() (*Order, error) {
 	if err := p.expect("by"); err != nil {
 		return nil, err
 	}
-	if p.token.kind != wordToken || isKeyword(p.token.text) {
+	if !p.atField() {
 		return nil, p.expected("a field")
 	}
 	at := p.token.at
@@ -216,9 +236,7 @@ func (p *parser) order() (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A note may be long, and a page token is not; a value that is neither built in nor alone has no order.
-	if field.Source != BuiltIn || field.Name == Notes {
-		sortable := slices.DeleteFunc(BuiltIns(), func(name string) bool { return name == Notes })
+	if sortable := p.sortable(); field.Kind() == "" || !slices.Contains(sortable, field.Name) {
 		return nil, errorAt(at, "nothing can be ordered by %s: use one of %s", field, strings.Join(sortable, ", "))
 	}
 	desc, err := p.accept("desc")
@@ -226,4 +244,12 @@ func (p *parser) order() (*Order, error) {
 		_, err = p.accept("asc")
 	}
 	return &Order{field, desc}, err
+}
+
+// sortable returns the fields to order by. A note may be long, and a page token is not; a value that is neither built in nor alone has no order.
+func (p *parser) sortable() []string {
+	if p.scanner.executions {
+		return ExecutionFields()
+	}
+	return slices.DeleteFunc(BuiltIns(), func(name string) bool { return name == Notes })
 }

@@ -28,6 +28,9 @@ func (q *Query) String() string {
 			w.add("desc")
 		}
 	}
+	if q.ByStatus {
+		w.add("group by", ExecutionStatus)
+	}
 	return w.b.String()
 }
 

@@ -15,6 +15,7 @@ const (
 	textToken
 	numberToken
 	symbolToken
+	nameToken // a name in backquotes
 )
 
 // token is a part of a query.
@@ -38,6 +39,8 @@ func (t token) describe() string {
 		return "the end"
 	case textToken:
 		return "the string " + shorten(quote(t.text))
+	case nameToken:
+		return shorten(backquote(t.text))
 	case wordToken, numberToken, symbolToken:
 	}
 	return shorten(t.text)
@@ -56,6 +59,8 @@ func shorten(text string) string {
 type scanner struct {
 	text string
 	at   int
+	// executions says that the query is about executions: it may be written as Temporal's clients do.
+	executions bool
 }
 
 // next returns the next token.
@@ -67,7 +72,14 @@ func (s *scanner) next() (token, error) {
 	case rest == "":
 		return token{endToken, "", begin}, nil
 	case rest[0] == '\'':
-		return s.quoted(begin)
+		return s.quoted(begin, textToken)
+	case s.executions && rest[0] == '"':
+		return s.quoted(begin, textToken)
+	case s.executions && rest[0] == '`':
+		return s.quoted(begin, nameToken)
+	case s.executions && strings.HasPrefix(rest, "<>"):
+		s.at += len("<>")
+		return token{symbolToken, string(NotEqual), begin}, nil
 	case isDigit(rest[0]) || rest[0] == '-':
 		return s.number(begin)
 	case isNameByte(rest[0]):
@@ -90,7 +102,7 @@ func (s *scanner) next() (token, error) {
 // foreign is what people know from other languages.
 var foreign = []struct{ text, instead string }{
 	{"<>", "use !="}, {"==", "use ="}, {"&", "use and"}, {"|", "use or"}, {"\"", "strings stand in single quotes"},
-	{";", "one query at a time"},
+	{";", "one query at a time"}, {"`", "names stand in single quotes"},
 }
 
 func (s *scanner) take(t token) token {
@@ -98,24 +110,27 @@ func (s *scanner) take(t token) token {
 	return t
 }
 
-// quoted reads a string, in which two quotes stand for one.
-func (s *scanner) quoted(begin int) (token, error) {
+// quoted reads what stands between two quotes of one kind. Two of them stand for one within it.
+func (s *scanner) quoted(begin int, kind tokenKind) (token, error) {
+	mark := s.text[begin : begin+1]
 	var text strings.Builder
 	for at := begin + 1; ; {
-		end := strings.IndexByte(s.text[at:], '\'')
+		end := strings.Index(s.text[at:], mark)
 		if end < 0 {
-			return token{}, errorAt(begin, "the string has no end: a single quote closes it, and two of them stand for one within it")
+			return token{}, errorAt(begin, "the string has no end: %s closes it, and two of them stand for one within it", nameOfQuote[mark])
 		}
 		text.WriteString(s.text[at : at+end])
 		at += end + 1
-		if !strings.HasPrefix(s.text[at:], "'") {
+		if !strings.HasPrefix(s.text[at:], mark) {
 			s.at = at
-			return token{textToken, text.String(), begin}, nil
+			return token{kind, text.String(), begin}, nil
 		}
-		text.WriteByte('\'')
+		text.WriteString(mark)
 		at++
 	}
 }
+
+var nameOfQuote = map[string]string{"'": "a single quote", `"`: "a double quote", "`": "a backquote"}
 
 // number reads what looks like a number. Whether it is one is for the parser to find out.
 func (s *scanner) number(begin int) (token, error) {

@@ -18,10 +18,14 @@ func (p *parser) value(field Field, op Op) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if field.Source != BuiltIn {
+	switch field.Source {
+	case Memo, SearchAttribute, Custom:
 		return dynamic(value, op), p.advance()
+	case Execution:
+		value, err = executionValue(field, value, at)
+	case BuiltIn:
+		value, err = typed(field, op, value, at)
 	}
-	value, err = typed(field, op, value, at)
 	if err != nil {
 		return Value{}, err
 	}

@@ -33,12 +33,12 @@ var (
 	Ints    = []int64{0, 1, -1, 2, 9007199254740993, -9223372036854775808}
 )
 
-// Query makes a query, with an order or without.
+// Query makes a query about schedules, with an order or without.
 func Query() *rapid.Generator[*query.Query] {
 	return rapid.Custom(func(t *rapid.T) *query.Query {
 		q := &query.Query{}
 		if rapid.IntRange(0, 9).Draw(t, "where") > 0 {
-			q.Where = expr(t, 3)
+			q.Where = expr(t, fields(), 3)
 		}
 		if rapid.Bool().Draw(t, "ordered") {
 			name := rapid.SampledFrom(query.BuiltIns()).Filter(func(s string) bool { return s != query.Notes }).Draw(t, "order")
@@ -48,7 +48,34 @@ func Query() *rapid.Generator[*query.Query] {
 	})
 }
 
-func expr(t *rapid.T, depth int) query.Expr {
+// Executions makes a query about executions, with an order or without.
+func Executions() *rapid.Generator[*query.Query] {
+	return rapid.Custom(func(t *rapid.T) *query.Query {
+		q := &query.Query{}
+		if rapid.IntRange(0, 9).Draw(t, "where") > 0 {
+			q.Where = expr(t, executionFields(), 3)
+		}
+		if rapid.Bool().Draw(t, "ordered") {
+			q.Order = &query.Order{Field: executionField().Draw(t, "order"), Desc: rapid.Bool().Draw(t, "desc")}
+		}
+		return q
+	})
+}
+
+func executionField() *rapid.Generator[query.Field] {
+	return rapid.Custom(func(t *rapid.T) query.Field {
+		return query.Field{Source: query.Execution, Name: rapid.SampledFrom(query.ExecutionFields()).Draw(t, "name")}
+	})
+}
+
+func executionFields() *rapid.Generator[query.Field] {
+	custom := rapid.Custom(func(t *rapid.T) query.Field {
+		return query.Field{Source: query.Custom, Name: rapid.SampledFrom(Names).Draw(t, "name")}
+	})
+	return rapid.OneOf(executionField(), custom)
+}
+
+func expr(t *rapid.T, fields *rapid.Generator[query.Field], depth int) query.Expr {
 	kind := "atom"
 	if depth > 0 {
 		kind = rapid.SampledFrom([]string{"atom", "and", "or", "not"}).Draw(t, "kind")
@@ -56,7 +83,7 @@ func expr(t *rapid.T, depth int) query.Expr {
 	switch kind {
 	case "and":
 		var and query.And
-		for _, part := range parts(t, depth) {
+		for _, part := range parts(t, fields, depth) {
 			if inner, ok := part.(query.And); ok {
 				and = append(and, inner...)
 			} else {
@@ -66,7 +93,7 @@ func expr(t *rapid.T, depth int) query.Expr {
 		return and
 	case "or":
 		var or query.Or
-		for _, part := range parts(t, depth) {
+		for _, part := range parts(t, fields, depth) {
 			if inner, ok := part.(query.Or); ok {
 				or = append(or, inner...)
 			} else {
@@ -75,22 +102,22 @@ func expr(t *rapid.T, depth int) query.Expr {
 		}
 		return or
 	case "not":
-		return query.Not{Expr: expr(t, depth-1)}
+		return query.Not{Expr: expr(t, fields, depth-1)}
 	}
-	return atom(t)
+	return atom(t, fields)
 }
 
-func parts(t *rapid.T, depth int) (list []query.Expr) {
+func parts(t *rapid.T, fields *rapid.Generator[query.Field], depth int) (list []query.Expr) {
 	for range rapid.IntRange(2, 3).Draw(t, "parts") {
-		list = append(list, expr(t, depth-1))
+		list = append(list, expr(t, fields, depth-1))
 	}
 	return list
 }
 
-func atom(t *rapid.T) query.Expr {
-	field := fields().Draw(t, "field")
+func atom(t *rapid.T, fields *rapid.Generator[query.Field]) query.Expr {
+	field := fields.Draw(t, "field")
 	kind := field.Kind()
-	if field.Source != query.BuiltIn {
+	if isDynamic(field) {
 		kind = rapid.SampledFrom([]query.Kind{query.Text, query.Int, query.Double, query.Boolean, query.Time}).Draw(t, "type")
 	}
 	negated := rapid.Bool().Draw(t, "negated")
@@ -99,17 +126,20 @@ func atom(t *rapid.T) query.Expr {
 		return query.IsNull{Field: field, Negated: negated}
 	case form == "in":
 		values := rapid.SliceOfN(value(field, kind), 1, 3).Draw(t, "values")
-		if field.Source != query.BuiltIn {
+		if isDynamic(field) {
 			values = append(values, value(field, query.Int).Draw(t, "other"))
 		}
 		return query.In{Field: field, Values: values, Negated: negated}
-	case form == "between" && kind != query.Boolean:
+	case form == "between" && kind != query.Boolean && field.Name != query.ExecutionStatus:
 		return query.Between{
 			Field: field, Low: value(field, kind).Draw(t, "low"), High: value(field, kind).Draw(t, "high"), Negated: negated,
 		}
 	}
 	return query.Compare{Field: field, Op: op(field, kind).Draw(t, "op"), Value: value(field, kind).Draw(t, "value")}
 }
+
+// isDynamic reports whether the values of a field have any type.
+func isDynamic(field query.Field) bool { return field.Kind() == "" }
 
 func fields() *rapid.Generator[query.Field] {
 	return rapid.Custom(func(t *rapid.T) query.Field {
@@ -123,7 +153,7 @@ func fields() *rapid.Generator[query.Field] {
 
 func op(field query.Field, kind query.Kind) *rapid.Generator[query.Op] {
 	ops := []query.Op{query.Equal, query.NotEqual}
-	if kind != query.Boolean {
+	if kind != query.Boolean && field.Name != query.ExecutionStatus {
 		ops = append(ops, query.Less, query.LessOrEqual, query.Greater, query.GreaterOrEqual)
 	}
 	if kind == query.Text {
@@ -137,6 +167,9 @@ func value(field query.Field, kind query.Kind) *rapid.Generator[query.Value] {
 	return rapid.Custom(func(t *rapid.T) query.Value {
 		switch kind {
 		case query.Int:
+			if field.Name == query.ExecutionStatus {
+				return query.IntOf(rapid.Int64Range(1, 7).Draw(t, "status"))
+			}
 			return query.IntOf(rapid.SampledFrom(Ints).Draw(t, "int"))
 		case query.Double:
 			return query.DoubleOf(rapid.SampledFrom(Doubles).Draw(t, "double"))
@@ -150,7 +183,7 @@ func value(field query.Field, kind query.Kind) *rapid.Generator[query.Value] {
 			return query.TextOf(rapid.SampledFrom([]string{"completed", "failed"}).Draw(t, "status"))
 		}
 		text := rapid.SampledFrom(Texts).Draw(t, "text")
-		if field.Source != query.BuiltIn && strings.HasPrefix(text, "2026") {
+		if isDynamic(field) && strings.HasPrefix(text, "2026") {
 			text = "20" // that would be a time
 		}
 		return query.TextOf(text)

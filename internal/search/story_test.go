@@ -1,0 +1,119 @@
+package search
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/command/v1"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/execution"
+)
+
+// Story makes the journal of one workflow ID by real decisions.
+type Story struct {
+	State execution.State
+	Now   time.Time
+	// Entry is the last entry, encoded.
+	Entry []byte
+	// sequence is that of the last entry.
+	sequence uint64
+}
+
+// NewStory begins a journal with a start.
+func NewStory(t require.TestingT, namespace, id, runID string, now time.Time, request *workflowservice.StartWorkflowExecutionRequest) *Story {
+	s := &Story{State: execution.State{Key: execution.Key{Namespace: namespace, WorkflowID: id}}, Now: now}
+	request.Namespace, request.WorkflowId = namespace, id
+	if request.WorkflowType == nil {
+		request.WorkflowType = &common.WorkflowType{Name: "report"}
+	}
+	if request.TaskQueue == nil {
+		request.TaskQueue = &taskqueue.TaskQueue{Name: "q"}
+	}
+	s.Do(t, execution.Start{Request: request, RunID: runID})
+	return s
+}
+
+// Do decides about an input.
+func (s *Story) Do(t require.TestingT, in execution.Input) execution.Decision {
+	d, err := execution.Decide(&s.State, in, s.Now)
+	require.NoError(t, err)
+	require.NotNil(t, d.Entry)
+	s.Entry, err = d.Entry.Marshal()
+	require.NoError(t, err)
+	s.sequence++
+	s.State = *d.After
+	s.State.Stored(s.sequence)
+	return d
+}
+
+// Commands completes a workflow task with commands: first an entry for its start, which each gets, then one for its end.
+func (s *Story) Commands(t require.TestingT, each func(), commands ...*command.Command) {
+	task := s.State.Run.Task
+	d := s.Do(t, execution.StartWorkflowTask{
+		RunID: s.State.Run.ID, Event: task.Scheduled, Attempt: task.Attempt, Queue: "q", RequestID: fmt.Sprint("poll-", s.sequence), Identity: "w",
+	})
+	each()
+	token, err := execution.ParseToken(d.Reply.(*workflowservice.PollWorkflowTaskQueueResponse).TaskToken)
+	require.NoError(t, err)
+	s.Do(t, execution.CompleteWorkflowTask{Token: token, Request: &workflowservice.RespondWorkflowTaskCompletedRequest{
+		Commands: commands, ForceCreateNewWorkflowTask: true,
+	}, RequestID: "r"})
+	each()
+}
+
+// Complete is the command that ends a run well.
+func Complete() *command.Command {
+	return &command.Command{
+		CommandType: enums.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+		Attributes: &command.Command_CompleteWorkflowExecutionCommandAttributes{
+			CompleteWorkflowExecutionCommandAttributes: &command.CompleteWorkflowExecutionCommandAttributes{},
+		},
+	}
+}
+
+// Upsert is the command that changes search attributes.
+func Upsert(attributes map[string]*common.Payload) *command.Command {
+	return &command.Command{
+		CommandType: enums.COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
+		Attributes: &command.Command_UpsertWorkflowSearchAttributesCommandAttributes{
+			UpsertWorkflowSearchAttributesCommandAttributes: &command.UpsertWorkflowSearchAttributesCommandAttributes{
+				SearchAttributes: &common.SearchAttributes{IndexedFields: attributes},
+			},
+		},
+	}
+}
+
+// Remember is the command that changes the memo.
+func Remember(memo map[string]*common.Payload) *command.Command {
+	return &command.Command{
+		CommandType: enums.COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES,
+		Attributes: &command.Command_ModifyWorkflowPropertiesCommandAttributes{
+			ModifyWorkflowPropertiesCommandAttributes: &command.ModifyWorkflowPropertiesCommandAttributes{
+				UpsertedMemo: &common.Memo{Fields: memo},
+			},
+		},
+	}
+}
+
+// Payload is a search attribute of a type; an empty one means that the payload does not say.
+func Payload(of, json string) *common.Payload {
+	p := &common.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}
+	if of != "" {
+		p.Metadata["type"] = []byte(of)
+	}
+	return p
+}
+
+// Info describes the newest run.
+func (s *Story) Info() *workflow.WorkflowExecutionInfo {
+	return execution.Describe(&s.State).WorkflowExecutionInfo
+}
+
+// RunIDOf returns a run ID.
+func RunIDOf(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
