@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
+	"github.com/carillon-scheduler/carillon/frontend/internal/visibility"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
@@ -106,6 +107,11 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("frontend: listen to workers: %w", err)
 	}
 	defer stopReports()
+	stopVisibility, err := f.showExecutions(work)
+	if err != nil {
+		return fmt.Errorf("frontend: listen to gateways: %w", err)
+	}
+	defer stopVisibility()
 	defer f.observe()()
 	if err := f.listen(work, service, endpoints); err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
@@ -118,6 +124,20 @@ func (f *Frontend) Run(ctx context.Context) error {
 	case <-stopped:
 		return errClosed
 	}
+}
+
+// showExecutions answers requests about executions if there is an index for it.
+func (f *Frontend) showExecutions(work context.Context) (stop func(), err error) {
+	if f.config.Index == nil {
+		return func() {}, nil
+	}
+	server, err := visibility.Serve(work, visibility.Config{
+		Conn: f.config.Conn, Names: f.config.Names, Index: f.config.Index, Logger: f.config.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return server.Close, nil
 }
 
 // addService makes the micro service, without endpoints, and returns a channel that is closed when it stops.

@@ -1,0 +1,191 @@
+package visibility
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// queue is the queue group of all processes that answer.
+	queue = "visibility"
+	// indexWait is the longest time a request waits for the index to read the latest changes.
+	indexWait = 2 * time.Second
+	// maxPage is how many executions a page has at most, and if the request does not say.
+	maxPage = 1000
+	// maxAnswer is how many bytes of an answer a gRPC client takes unless it says otherwise.
+	maxAnswer = 4 << 20
+	// replyOverhead is how many bytes an answer has beside its executions: a page token above all.
+	replyOverhead = 4096
+	// perExecution is how many bytes an execution takes in an answer beside its own.
+	perExecution = 16
+)
+
+// Config is what the service needs. All fields are required.
+type Config struct {
+	Conn   *nats.Conn
+	Names  subjects.Names
+	Index  *search.Index
+	Logger *slog.Logger
+}
+
+// Serve answers requests until the server is closed. The end of ctx aborts those in progress.
+func Serve(ctx context.Context, config Config) (*call.Server, error) {
+	s := &service{config}
+	return call.Serve(ctx, call.Config{Conn: config.Conn, Handle: s.handle, Logger: config.Logger, Queue: queue}, config.Names.Visibilities())
+}
+
+type service struct{ config Config }
+
+func (s *service) handle(ctx context.Context, subject string, data []byte) (response proto.Message, err error) {
+	namespace, verb, err := s.config.Names.ParseVisibility(subject)
+	if err != nil {
+		return nil, serviceerror.NewInvalidArgument(err.Error())
+	}
+	switch verb {
+	case subjects.VerbListExecutions:
+		response, err = answer(ctx, namespace, data, &workflowservice.ListWorkflowExecutionsRequest{}, s.list)
+	case subjects.VerbCountExecutions:
+		response, err = answer(ctx, namespace, data, &workflowservice.CountWorkflowExecutionsRequest{}, s.count)
+	case subjects.VerbListAttributes:
+		response, err = answer(ctx, namespace, data, &operatorservice.ListSearchAttributesRequest{}, s.attributes)
+	default:
+		return nil, serviceerror.NewUnimplementedf("%s is not implemented", verb)
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	return response, nil
+}
+
+// answer decodes a request and answers it. The subject says which namespace the request is about.
+func answer[Request interface {
+	proto.Message
+	GetNamespace() string
+}, Response proto.Message](
+	ctx context.Context, namespace string, data []byte, request Request, do func(context.Context, Request) (Response, error),
+) (proto.Message, error) {
+	if err := proto.Unmarshal(data, request); err != nil {
+		return nil, serviceerror.NewInvalidArgumentf("the request cannot be read: %v", err)
+	}
+	if request.GetNamespace() != namespace {
+		return nil, serviceerror.NewInvalidArgumentf("the request is about the namespace %q, and was sent to %q", request.GetNamespace(), namespace)
+	}
+	return do(ctx, request)
+}
+
+// explain turns errors of the index into Temporal's.
+func explain(err error) error {
+	var ours *schedule.Error
+	if errors.As(err, &ours) && ours.Code == schedule.CodeUnavailable {
+		return serviceerror.NewUnavailable(ours.Message)
+	}
+	return err
+}
+
+func (s *service) parse(ctx context.Context, namespace, text string) (*query.Query, error) {
+	q, err := s.config.Index.ParseExecutions(ctx, namespace, text)
+	var wrong *query.Error
+	if errors.As(err, &wrong) {
+		return nil, serviceerror.NewInvalidArgument("invalid query: " + query.Explain(text, err))
+	}
+	return q, err
+}
+
+func (s *service) list(
+	ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	if len(r.NextPageToken) == 0 { // a further page continues what the first one began
+		s.config.Index.AwaitExecutions(ctx, indexWait)
+	}
+	q, err := s.parse(ctx, r.Namespace, r.Query)
+	if err != nil {
+		return nil, err
+	}
+	if q.ByStatus {
+		return nil, serviceerror.NewInvalidArgument("invalid query: group by is for counts")
+	}
+	mark := fingerprint(q)
+	after, err := decodeToken(mark, r.NextPageToken)
+	if err != nil {
+		return nil, err
+	}
+	size := maxPage
+	if r.PageSize > 0 {
+		size = min(int(r.PageSize), maxPage)
+	}
+	found, _, err := s.config.Index.Executions(ctx, r.Namespace, q, after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	more := len(found) > size
+	found = found[:min(len(found), size)]
+	if fits := fit(found, min(int(s.config.Conn.MaxPayload()), maxAnswer)-replyOverhead); fits < len(found) {
+		found, more = found[:fits], true
+	}
+	response := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, f := range found {
+		response.Executions = append(response.Executions, f.Info)
+	}
+	if more {
+		response.NextPageToken, err = encodeToken(mark, found[len(found)-1].ExecutionPosition)
+	}
+	return response, err
+}
+
+// fit returns how many executions fit into an answer of a size: at least one, whose memo is left out if it does not fit by itself.
+func fit(found []search.FoundExecution, room int) int {
+	for i := range found {
+		if i == 0 && proto.Size(found[0].Info) > room {
+			found[0].Info.Memo = nil
+		}
+		room -= proto.Size(found[i].Info) + perExecution
+		if room < 0 {
+			return max(i, 1)
+		}
+	}
+	return len(found)
+}
+
+func (s *service) count(
+	ctx context.Context, r *workflowservice.CountWorkflowExecutionsRequest,
+) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	s.config.Index.AwaitExecutions(ctx, indexWait)
+	q, err := s.parse(ctx, r.Namespace, r.Query)
+	if err != nil {
+		return nil, err
+	}
+	counts, _, err := s.config.Index.CountExecutions(ctx, r.Namespace, q)
+	if err != nil {
+		return nil, err
+	}
+	response := &workflowservice.CountWorkflowExecutionsResponse{}
+	for _, c := range counts {
+		response.Count += c.Count
+		if q.ByStatus {
+			response.Groups = append(response.Groups, groupOf(c))
+		}
+	}
+	return response, nil
+}
+
+func (s *service) attributes(
+	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
+) (*operatorservice.ListSearchAttributesResponse, error) {
+	s.config.Index.AwaitExecutions(ctx, indexWait)
+	types, err := s.config.Index.AttributeTypes(ctx, r.Namespace)
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: types}, err
+}

@@ -1,0 +1,71 @@
+package visibility
+
+import (
+	"bytes"
+	"crypto/sha256"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+)
+
+// pageToken says where a page ends, and which query it belongs to. For clients it is opaque bytes.
+type pageToken struct {
+	Query   []byte  `json:"query"`
+	RunID   string  `json:"runId"`
+	Closed  int64   `json:"closed,omitempty"`
+	Started int64   `json:"started,omitempty"`
+	Text    *string `json:"text,omitempty"`
+	Number  *int64  `json:"number,omitempty"`
+}
+
+// fingerprint identifies a query, however it is written.
+func fingerprint(q *query.Query) []byte {
+	sum := sha256.Sum256([]byte(q.String()))
+	return sum[:8]
+}
+
+func encodeToken(mark []byte, p search.ExecutionPosition) ([]byte, error) {
+	token := pageToken{Query: mark, RunID: p.RunID, Closed: p.Closed, Started: p.Started}
+	switch value := p.Value.(type) {
+	case string:
+		token.Text = &value
+	case int64:
+		token.Number = &value
+	}
+	return codec.Marshal(&token)
+}
+
+// decodeToken reverses encodeToken. The empty token stands for the first page.
+func decodeToken(mark, data []byte) (p search.ExecutionPosition, err error) {
+	if len(data) == 0 {
+		return p, nil
+	}
+	var token pageToken
+	switch err := codec.Unmarshal(data, &token); {
+	case err != nil, token.RunID == "":
+		return p, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
+	case !bytes.Equal(token.Query, mark):
+		return p, serviceerror.NewInvalidArgument("NextPageToken is that of another query: repeat the query as it was.")
+	}
+	p = search.ExecutionPosition{RunID: token.RunID, Closed: token.Closed, Started: token.Started}
+	switch {
+	case token.Text != nil:
+		p.Value = *token.Text
+	case token.Number != nil:
+		p.Value = *token.Number
+	}
+	return p, nil
+}
+
+// groupOf returns a count as a client of Temporal expects it: the name of the status is a payload.
+func groupOf(c search.StatusCount) *workflowservice.CountWorkflowExecutionsResponse_AggregationGroup {
+	return &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{Count: c.Count, GroupValues: []*common.Payload{{
+		Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")},
+		Data:     []byte(`"` + c.Status.String() + `"`),
+	}}}
+}

@@ -1,0 +1,233 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/filter/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// visible is an installation whose frontend has an index.
+type visible struct {
+	*installation
+	from time.Time
+	n    int
+	memo int // how many bytes a memo has
+}
+
+func seen(t *testing.T) *visible {
+	t.Helper()
+	in := install(t)
+	conn, js := natstest.Connect(t, natstest.Shared(t))
+	facts, err := topology.Ensure(t.Context(), js, in.names, topology.Settings{})
+	require.NoError(t, err)
+	index, err := search.New(search.Config{
+		JS: js, Names: in.names, Shards: shards, Created: facts.Created, Logger: natstest.Logger(t), Interval: time.Hour,
+	})
+	require.NoError(t, err)
+	in.run(index.Run)
+	store, err := kv.Open(t.Context(), js, in.names, shards)
+	require.NoError(t, err)
+	f, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: in.names, Logger: natstest.Logger(t), Index: index})
+	require.NoError(t, err)
+	in.run(f.Run)
+	<-f.Ready()
+	v := &visible{installation: in, from: facts.Created.Add(time.Minute)}
+	natstest.Eventually(t, patience, "the index is built", func() bool {
+		_, err := in.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default"})
+		return err == nil
+	})
+	return v
+}
+
+// begin starts an execution as history does, a second after the one before.
+func (v *visible) begin(id string, attributes map[string]*common.Payload) execution.State {
+	v.t.Helper()
+	v.n++
+	return v.decide(execution.State{Key: execution.Key{Namespace: "default", WorkflowID: id}}, execution.Start{
+		RunID: fmt.Sprintf("00000000-0000-4000-8000-%012d", v.n), Request: &workflowservice.StartWorkflowExecutionRequest{
+			Namespace: "default", WorkflowId: id, WorkflowType: &common.WorkflowType{Name: "report"}, TaskQueue: &taskqueue.TaskQueue{Name: "q"},
+			SearchAttributes: &common.SearchAttributes{IndexedFields: attributes}, Memo: &common.Memo{Fields: map[string]*common.Payload{
+				"note": {Data: make([]byte, v.memo)},
+			}},
+		},
+	})
+}
+
+func (v *visible) terminate(state execution.State) {
+	v.t.Helper()
+	v.decide(state, execution.Terminate{Request: &workflowservice.TerminateWorkflowExecutionRequest{}})
+}
+
+func (v *visible) decide(state execution.State, in execution.Input) execution.State {
+	v.t.Helper()
+	d, err := execution.Decide(&state, in, v.from.Add(time.Duration(v.n)*time.Second))
+	require.NoError(v.t, err)
+	data, err := d.Entry.Marshal()
+	require.NoError(v.t, err)
+	key := schedule.Key{Namespace: state.Key.Namespace, ID: state.Key.WorkflowID}
+	subject := v.names.Journal(subjects.ShardOf(key, shards), key)
+	answer, err := v.conn.Request(subject, data, patience)
+	require.NoError(v.t, err)
+	require.Contains(v.t, string(answer.Data), "seq")
+	d.After.Stored(uint64(v.n))
+	return *d.After
+}
+
+// list returns the workflow IDs that a query finds, page by page.
+func (v *visible) list(query string, size int32) (ids []string) {
+	v.t.Helper()
+	r := &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query, PageSize: size}
+	for {
+		page, err := v.ListWorkflowExecutions(v.t.Context(), r)
+		require.NoError(v.t, err, query)
+		ids = append(ids, idsOf(page.Executions)...)
+		if r.NextPageToken = page.NextPageToken; len(r.NextPageToken) == 0 {
+			return ids
+		}
+	}
+}
+
+func idsOf(executions []*workflow.WorkflowExecutionInfo) (ids []string) {
+	for _, info := range executions {
+		ids = append(ids, info.Execution.WorkflowId)
+	}
+	return ids
+}
+
+// TestListAndCount: what is acknowledged shows at once.
+func TestListAndCount(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	customer := map[string]*common.Payload{"Customer": {
+		Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")}, Data: []byte(`"acme"`),
+	}}
+	a := v.begin("a", customer)
+	assert.Equal(t, []string{"a"}, v.list("", 0))
+	v.begin("b", nil)
+	v.begin("it's", customer)
+	v.terminate(a)
+	assert.Equal(t, []string{"it's", "b", "a"}, v.list("", 1))
+	assert.Equal(t, []string{"a", "b", "it's"}, v.list("ORDER BY StartTime", 2))
+	assert.Equal(t, []string{"it's", "b", "a"}, v.list("order by WorkflowId desc", 1))
+	assert.Equal(t, []string{"a", "b", "it's"}, v.list("order by CloseTime", 1))
+	assert.Equal(t, []string{"it's"}, v.list(`Customer = "acme" AND ExecutionStatus = "Running"`, 0))
+	assert.Equal(t, []string{"a"}, v.list("CloseTime IS NOT NULL", 0))
+
+	counted, err := v.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: "default", Query: "WorkflowType = 'report' GROUP BY ExecutionStatus",
+	})
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, counted.Count)
+	require.Len(t, counted.Groups, 2)
+	assert.Equal(t, `"Running"`, string(counted.Groups[0].GroupValues[0].Data))
+	assert.EqualValues(t, 2, counted.Groups[0].Count)
+
+	attributes, err := v.operators.ListSearchAttributes(t.Context(), &operatorservice.ListSearchAttributesRequest{Namespace: "default"})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]enums.IndexedValueType{"Customer": enums.INDEXED_VALUE_TYPE_KEYWORD}, attributes.CustomAttributes)
+	all, err := v.GetSearchAttributes(t.Context(), &workflowservice.GetSearchAttributesRequest{})
+	require.NoError(t, err)
+	assert.Contains(t, all.Keys, "WorkflowId")
+}
+
+// TestOlderLists are other names for some queries.
+func TestOlderLists(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	v.terminate(v.begin("closed", nil))
+	v.begin("it's", nil)
+	open, err := v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
+		Namespace: "default", StartTimeFilter: &filter.StartTimeFilter{EarliestTime: timestamppb.New(v.from)},
+		Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_ExecutionFilter{ExecutionFilter: &filter.WorkflowExecutionFilter{WorkflowId: "it's"}},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"it's"}, idsOf(open.Executions))
+	open, err = v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
+		Namespace: "default", StartTimeFilter: &filter.StartTimeFilter{LatestTime: timestamppb.New(v.from)},
+		Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_TypeFilter{TypeFilter: &filter.WorkflowTypeFilter{Name: "report"}},
+	})
+	require.NoError(t, err)
+	assert.Empty(t, open.Executions)
+	closed, err := v.ListClosedWorkflowExecutions(t.Context(), &workflowservice.ListClosedWorkflowExecutionsRequest{
+		Namespace: "default", Filters: &workflowservice.ListClosedWorkflowExecutionsRequest_StatusFilter{
+			StatusFilter: &filter.StatusFilter{Status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED},
+		},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"closed"}, idsOf(closed.Executions))
+	//nolint:staticcheck // clients may use it for long
+	scanned, err := v.ScanWorkflowExecutions(t.Context(), &workflowservice.ScanWorkflowExecutionsRequest{Namespace: "default"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"it's", "closed"}, idsOf(scanned.Executions))
+}
+
+// TestPagesFitIntoAnAnswer: a page has fewer executions than asked for if they are more than NATS carries.
+func TestPagesFitIntoAnAnswer(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	const many = 30
+	v.memo = int(min(v.conn.MaxPayload(), 4<<20) / 10)
+	for i := range many {
+		v.begin(fmt.Sprint("w", i), nil)
+	}
+	first, err := v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default"})
+	require.NoError(t, err)
+	assert.Less(t, len(first.Executions), 10)
+	assert.Len(t, v.list("", 0), many)
+}
+
+// TestListsRefuse: errors say what is wrong, and where.
+func TestListsRefuse(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	v.begin("a", nil)
+	v.begin("b", nil)
+	page, err := v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", PageSize: 1})
+	require.NoError(t, err)
+	for want, r := range map[string]*workflowservice.ListWorkflowExecutionsRequest{
+		"at character 19: the string 'Runing' is no status: did you mean 'Running'?": {Query: "ExecutionStatus = 'Runing'"},
+		"group by is for counts":                 {Query: "GROUP BY ExecutionStatus"},
+		"Invalid NextPageToken.":                 {NextPageToken: []byte("?")},
+		"NextPageToken is that of another query": {NextPageToken: page.NextPageToken, Query: "WorkflowId = 'a'"},
+	} {
+		r.Namespace = "default"
+		_, err := v.ListWorkflowExecutions(t.Context(), r)
+		var invalid *serviceerror.InvalidArgument
+		require.ErrorAs(t, err, &invalid)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err = v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "nowhere"})
+	var none *serviceerror.NamespaceNotFound
+	assert.ErrorAs(t, err, &none)
+}
+
+// TestListsWithoutIndex: nobody answers.
+func TestListsWithoutIndex(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	_, err := in.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default"})
+	var unavailable *serviceerror.Unavailable
+	require.ErrorAs(t, err, &unavailable)
+	assert.ErrorContains(t, err, "--no-search")
+}
