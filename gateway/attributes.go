@@ -21,7 +21,7 @@ const (
 	maxAttributeWrites = 16
 )
 
-// systemAttributes are the search attributes that every execution has.
+// systemAttributes are the search attributes that every execution has, and those that SDKs and the service give to some.
 var systemAttributes = map[string]enums.IndexedValueType{
 	"WorkflowId":           enums.INDEXED_VALUE_TYPE_KEYWORD,
 	"RunId":                enums.INDEXED_VALUE_TYPE_KEYWORD,
@@ -39,6 +39,15 @@ var systemAttributes = map[string]enums.IndexedValueType{
 	"ParentRunId":          enums.INDEXED_VALUE_TYPE_KEYWORD,
 	"RootWorkflowId":       enums.INDEXED_VALUE_TYPE_KEYWORD,
 	"RootRunId":            enums.INDEXED_VALUE_TYPE_KEYWORD,
+
+	"BatcherUser":                enums.INDEXED_VALUE_TYPE_KEYWORD,
+	"BinaryChecksums":            enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+	"BuildIds":                   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+	"TemporalChangeVersion":      enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+	"TemporalReportedProblems":   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+	"TemporalScheduledById":      enums.INDEXED_VALUE_TYPE_KEYWORD,
+	"TemporalScheduledStartTime": enums.INDEXED_VALUE_TYPE_DATETIME,
+	"TemporalSchedulePaused":     enums.INDEXED_VALUE_TYPE_BOOL,
 }
 
 // attributes is the stored record of the search attributes of a namespace: their types by their names.
@@ -49,7 +58,8 @@ type attributes struct {
 // attributeName is what an attribute may be called, so that it can stand in a query.
 var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,127}$`)
 
-// ListSearchAttributes returns the attributes that every execution has, and those of the namespace.
+// ListSearchAttributes returns the attributes that every execution has, those that have been added to the namespace, and those that its
+// executions have.
 func (s *operatorService) ListSearchAttributes(
 	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
 ) (*operatorservice.ListSearchAttributesResponse, error) {
@@ -58,7 +68,15 @@ func (s *operatorService) ListSearchAttributes(
 		return response, nil
 	}
 	stored, err := s.attributes(ctx, r.Namespace)
-	response.CustomAttributes = stored.Value.Types
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.foundAttributes(ctx, r.Namespace)
+	response.CustomAttributes = maps.Clone(found)
+	if response.CustomAttributes == nil {
+		response.CustomAttributes = map[string]enums.IndexedValueType{}
+	}
+	maps.Copy(response.CustomAttributes, stored.Value.Types)
 	return response, err
 }
 

@@ -21,6 +21,9 @@ import (
 
 // The methods here are about all executions of a namespace. The search index of a frontend answers.
 
+// attributesTimeout bounds how long a frontend may take to say which search attributes it has found.
+const attributesTimeout = time.Second
+
 var errNoIndex = serviceerror.NewUnavailable(
 	"no frontend with a search index answers: start one without --no-search; everything that names its workflow works without it")
 
@@ -113,56 +116,26 @@ func equal(field, text string) string {
 	return field + " = '" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
-// systemAttributes are what executions can be searched for beside their own search attributes, and those that SDKs and the service give them.
-var systemAttributes = map[string]enums.IndexedValueType{
-	"WorkflowId":           enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RunId":                enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"WorkflowType":         enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"TaskQueue":            enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"ExecutionStatus":      enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"StartTime":            enums.INDEXED_VALUE_TYPE_DATETIME,
-	"ExecutionTime":        enums.INDEXED_VALUE_TYPE_DATETIME,
-	"CloseTime":            enums.INDEXED_VALUE_TYPE_DATETIME,
-	"ExecutionDuration":    enums.INDEXED_VALUE_TYPE_INT,
-	"HistoryLength":        enums.INDEXED_VALUE_TYPE_INT,
-	"HistorySizeBytes":     enums.INDEXED_VALUE_TYPE_INT,
-	"StateTransitionCount": enums.INDEXED_VALUE_TYPE_INT,
-	"ParentWorkflowId":     enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"ParentRunId":          enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RootWorkflowId":       enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RootRunId":            enums.INDEXED_VALUE_TYPE_KEYWORD,
-
-	"BatcherUser":                enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"BinaryChecksums":            enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"BuildIds":                   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalChangeVersion":      enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalReportedProblems":   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalScheduledById":      enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"TemporalScheduledStartTime": enums.INDEXED_VALUE_TYPE_DATETIME,
-	"TemporalSchedulePaused":     enums.INDEXED_VALUE_TYPE_BOOL,
-}
-
-// ListSearchAttributes returns what executions can be searched for. The attributes of a namespace's own are those that its executions have.
-func (s *operatorService) ListSearchAttributes(
-	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
-) (*operatorservice.ListSearchAttributesResponse, error) {
+// foundAttributes returns the search attributes that executions of a namespace have, whether or not somebody has added them to the namespace.
+// Without an index there are none.
+func (g *Gateway) foundAttributes(ctx context.Context, namespace string) (map[string]enums.IndexedValueType, error) {
 	response := &operatorservice.ListSearchAttributesResponse{}
-	if r.Namespace != "" {
-		if err := s.askIndex(ctx, r.Namespace, subjects.VerbListAttributes, r, response); err != nil && !errors.Is(err, errNoIndex) {
-			return nil, err
-		}
+	request := &operatorservice.ListSearchAttributesRequest{Namespace: namespace}
+	ctx, cancel := context.WithTimeout(ctx, attributesTimeout)
+	defer cancel()
+	if err := g.askIndex(ctx, namespace, subjects.VerbListAttributes, request, response); err != nil && !errors.Is(err, errNoIndex) {
+		return nil, err
 	}
 	maps.DeleteFunc(response.CustomAttributes, func(name string, _ enums.IndexedValueType) bool {
 		_, system := systemAttributes[name]
 		return system
 	})
-	response.SystemAttributes = maps.Clone(systemAttributes)
-	return response, nil
+	return response.CustomAttributes, nil
 }
 
 // GetSearchAttributes returns the attributes that every namespace has. The request names none.
 func (s *workflowService) GetSearchAttributes(
 	context.Context, *workflowservice.GetSearchAttributesRequest,
 ) (*workflowservice.GetSearchAttributesResponse, error) {
-	return &workflowservice.GetSearchAttributesResponse{Keys: maps.Clone(systemAttributes)}, nil
+	return &workflowservice.GetSearchAttributesResponse{Keys: systemAttributes}, nil
 }
