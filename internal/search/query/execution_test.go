@@ -1,0 +1,134 @@
+package query_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/search/query/querygen"
+)
+
+func TestParseExecutions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "",
+		"WorkflowType = 'x' AND ExecutionStatus = 'Running'": "WorkflowType = 'x' and ExecutionStatus = 1",
+		`WorkflowType="x"`:                                     "WorkflowType = 'x'",
+		"`ExecutionStatus`=\"Running\"":                        "ExecutionStatus = 1",
+		"ExecutionStatus != 'timedout' or ExecutionStatus = 3": "ExecutionStatus != 7 or ExecutionStatus = 3",
+		"ExecutionStatus IN ('Failed', 'TIMED_OUT', 'WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW')": "ExecutionStatus in (3, 7, 6)",
+		"WorkflowId <> 'a'":                                          "WorkflowId != 'a'",
+		"WorkflowId NOT STARTS_WITH 'a'":                             "WorkflowId is not null and not WorkflowId starts_with 'a'",
+		"StartTime BETWEEN '2026-01-01' AND '2026-01-02T00:00:00Z'":  "StartTime between '2026-01-01T00:00:00Z' and '2026-01-02T00:00:00Z'",
+		"CloseTime > 1767225600000000000":                            "CloseTime > '2026-01-01T00:00:00Z'",
+		"CloseTime IS NULL":                                          "CloseTime is null",
+		"ExecutionDuration > '1h30m' OR ExecutionDuration < 5":       "ExecutionDuration > 5400000000000 or ExecutionDuration < 5",
+		"ExecutionDuration = '01:00:01'":                             "ExecutionDuration = 3601000000000",
+		"HistoryLength >= 10 AND NOT (TaskQueue = 'q')":              "HistoryLength >= 10 and not TaskQueue = 'q'",
+		"CustomKeywordField = 'a' AND Paid = true":                   "CustomKeywordField = 'a' and Paid = true",
+		"`it's a name` = 'it''s' and `a``b` is null":                 "`it's a name` = 'it''s' and `a``b` is null",
+		"`and` = 1 and `Group` = 2 and `1x` = 3":                     "`and` = 1 and `Group` = 2 and `1x` = 3",
+		"`WorkflowID` = 'a'":                                         "`WorkflowID` = 'a'",
+		"Due < '2026-01-01'":                                         "Due < '2026-01-01T00:00:00Z'",
+		"TemporalScheduledById = 'daily' ORDER BY StartTime DESC":    "TemporalScheduledById = 'daily' order by StartTime desc",
+		"order by CloseTime asc":                                     "order by CloseTime",
+		"GROUP BY ExecutionStatus":                                   "group by ExecutionStatus",
+		"WorkflowType in ('a') group by `ExecutionStatus`":           "WorkflowType in ('a') group by ExecutionStatus",
+		"BuildIds = 'versioned:v1' and RootWorkflowId is not null":   "BuildIds = 'versioned:v1' and RootWorkflowId is not null",
+		"WorkflowId = \"it's\" and WorkflowId != \"say \"\"hi\"\"\"": `WorkflowId = 'it''s' and WorkflowId != 'say "hi"'`,
+	} {
+		q, err := query.ParseExecutions(text, nil)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, q.String(), text)
+		again, err := query.ParseExecutions(q.String(), nil)
+		require.NoError(t, err, q.String())
+		assert.Equal(t, q, again, text)
+	}
+}
+
+// TestExecutionErrorsPointAtThePlace has a ^ in front of the place of the error.
+func TestExecutionErrorsPointAtThePlace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, want string }{
+		{"^WorkflowID = 'a'", "no execution has WorkflowID: did you mean WorkflowId?"},
+		{"ExecutionStatus = ^'Runing'", "the string 'Runing' is no status: did you mean 'Running'?"},
+		{"ExecutionStatus = ^'x'", "use one of Running, Completed, Failed, Canceled, Terminated, ContinuedAsNew, TimedOut"},
+		{"ExecutionStatus = ^0", "0 is no status"},
+		{"ExecutionStatus ^> 'Running'", "ExecutionStatus is one of some names: use =, != or in, not >"},
+		{"ExecutionStatus ^between 1 and 2", "use =, != or in, not between"},
+		{"ExecutionDuration > ^'long'", "use one such as '1h30m' or '01:30:00', or a number of nanoseconds"},
+		{"StartTime > ^'yesterday'", "StartTime is a datetime, and the string 'yesterday' none"},
+		{"WorkflowId = ^5", "WorkflowId is a string, and cannot be compared with a whole number"},
+		{"WorkflowId not ^= 'a'", "expected in, between or starts_with after not"},
+		{"WorkflowId = ^\"a", "a double quote closes it"},
+		{"^`a = 1", "a backquote closes it"},
+		{"^`` = 1", "expected a name in the backquotes"},
+		{"order by ^Customer", "nothing can be ordered by Customer: use one of WorkflowId, RunId,"},
+		{"order by StartTime^, CloseTime", "expected the end of the query, found ,"},
+		{"group by ^WorkflowType", "expected ExecutionStatus, by which alone executions can be counted, found WorkflowType"},
+		{"group ^ExecutionStatus", "expected by, found ExecutionStatus"},
+		{"WorkflowId = 'a' ^WorkflowType = 'b'", "expected and, or, order by, group by, or the end of the query"},
+	} {
+		text := strings.Replace(test.text, "^", "", 1)
+		_, err := query.ParseExecutions(text, nil)
+		var e *query.Error
+		require.True(t, errors.As(err, &e), text)
+		assert.Contains(t, e.Message, test.want, text)
+		assert.Equal(t, strings.IndexByte(test.text, '^'), e.At, "%s: %s", text, e.Message)
+	}
+}
+
+// TestNamesNearlyThose: a name that is nearly one of Temporal's is a mistake, unless executions have it.
+func TestNamesNearlyThose(t *testing.T) {
+	t.Parallel()
+	q, err := query.ParseExecutions("WorkflowID = 'a'", func(name string) bool { return name == "WorkflowID" })
+	require.NoError(t, err)
+	assert.Equal(t, query.Compare{
+		Field: query.Field{Source: query.Custom, Name: "WorkflowID"}, Op: query.Equal, Value: query.TextOf("a"),
+	}, q.Where)
+	_, err = query.Parse(`id = "a"`)
+	require.ErrorContains(t, err, "single quotes", "queries about schedules have one kind of quotes")
+	_, err = query.Parse("group by ExecutionStatus")
+	require.Error(t, err)
+}
+
+// TestPrintAndParseExecutions prints queries that are put together at random.
+func TestPrintAndParseExecutions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := querygen.Executions().Draw(t, "query")
+		again, err := query.ParseExecutions(q.String(), nil)
+		require.NoError(t, err, q.String())
+		require.Equal(t, q, again)
+	})
+}
+
+func FuzzParseExecutions(f *testing.F) {
+	for _, seed := range []string{
+		"WorkflowType = 'x' AND ExecutionStatus = 'Running' AND StartTime > '2026-01-01'", "not (a or b) order by CloseTime desc",
+		"`a` in (1, 2.5, \"x\", true)", "RunId is not null or x not between -1 and 1e9 group by ExecutionStatus", "((((", "'", "`", "\"", "<>", "\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := query.ParseExecutions(text, nil)
+		if err != nil {
+			var e *query.Error
+			require.True(t, errors.As(err, &e))
+			require.True(t, 0 <= e.At && e.At <= len(text))
+			require.NotEmpty(t, query.Explain(text, err))
+			return
+		}
+		again, err := query.ParseExecutions(q.String(), nil)
+		if err != nil { // a time or a name may be longer when it is printed, and not starts_with are two conditions
+			require.True(t, len(q.String()) > 8<<10 || strings.Contains(err.Error(), "more than"), q.String())
+			return
+		}
+		require.Equal(t, q, again, q.String())
+	})
+}
