@@ -42,11 +42,12 @@
 // verbs. Below this package, frontend/internal/schedules carries out the verbs about schedules and runs, frontend/internal/registry those
 // about namespaces, frontend/internal/calendars those about named calendars, and frontend/internal/bulk those about bulk operations. All of
 // them use frontend/internal/request, which knows what every request says about itself, and frontend/internal/listing, which makes pages.
-// frontend/internal/limits holds namespaces to their limits.
+// frontend/internal/limits holds namespaces to their limits. frontend/internal/visibility answers requests of gateways about all executions
+// of a namespace; they have their own subjects and are Temporal's messages.
 //
 // # Who may use it
 //
 // Only cmd imports this package; callers of the API use package client, or any NATS client. It may import
-// frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, schedule, subjects, kv and internal packages, never a
-// pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
+// frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, frontend/internal/visibility, schedule, subjects, kv and
+// internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -56,12 +56,15 @@ func (s *workflowService) CountWorkflowExecutions(
 
 // ScanWorkflowExecutions is the name that older clients have for ListWorkflowExecutions.
 func (s *workflowService) ScanWorkflowExecutions(
-	ctx context.Context, r *workflowservice.ScanWorkflowExecutionsRequest, //nolint:staticcheck // clients may use it for long
-) (*workflowservice.ScanWorkflowExecutionsResponse, error) { //nolint:staticcheck // see above
+	//lint:ignore SA1019 clients may use it for long
+	ctx context.Context, r *workflowservice.ScanWorkflowExecutionsRequest,
+) (
+	*workflowservice.ScanWorkflowExecutionsResponse, error, //lint:ignore SA1019 as above
+) {
 	found, err := s.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: r.Namespace, PageSize: r.PageSize, NextPageToken: r.NextPageToken, Query: r.Query,
 	})
-	//nolint:staticcheck // see above
+	//lint:ignore SA1019 as above
 	return &workflowservice.ScanWorkflowExecutionsResponse{Executions: found.GetExecutions(), NextPageToken: found.GetNextPageToken()}, err
 }
 

@@ -176,7 +176,7 @@ func TestOlderLists(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"closed"}, idsOf(closed.Executions))
-	//nolint:staticcheck // clients may use it for long
+	//lint:ignore SA1019 clients may use it for long
 	scanned, err := v.ScanWorkflowExecutions(t.Context(), &workflowservice.ScanWorkflowExecutionsRequest{Namespace: "default"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"it's", "closed"}, idsOf(scanned.Executions))
