@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
-
-// fewDefinitions is how many definitions of a shard are read one by one. If more have changed, it is faster to read everything.
-const fewDefinitions = 64
 
 // definitions are the contents of the buckets of schedules. Queries wait for the definitions in them. The pools write the rest, thousands of
 // times a second in a busy installation, and only the last record of each key matters, so that is read in larger steps.
@@ -38,6 +34,8 @@ func (d definitions) indexes() string { return indexes }
 // share is small: under load the index would rather be behind than in the way.
 func (d definitions) share() time.Duration { return 40 }
 
+func (d definitions) batch() int { return 256 }
+
 // buckets are the sources of schedules.
 func (x *Index) buckets() (all []source) {
 	for shard := range x.config.Shards {
@@ -53,13 +51,15 @@ func (x *Index) Await(ctx context.Context, limit time.Duration) bool {
 	return x.schedules.await(ctx, limit)
 }
 
-// latest reads the definitions that have changed, ahead of everything else.
+// latest reads the definitions that have changed, ahead of everything else. If they are many, it is faster to read everything.
 func (d definitions) latest(ctx context.Context, f *follower) error {
 	found := make([][]bus.Message, len(f.sources))
 	var group errgroup.Group // one shard that does not answer must not stop the others
 	for i := range f.sources {
 		group.Go(func() (err error) {
-			found[i], err = changedDefinitions(ctx, &f.sources[i])
+			s := &f.sources[i]
+			filter := subjects.BucketSubject(s.name, "*.*."+subjects.KindDefinition)
+			found[i], err = s.newest(ctx, filter, max(s.ahead, s.cursor.sequence), few)
 			return err
 		})
 	}
@@ -74,7 +74,7 @@ func (d definitions) latest(ctx context.Context, f *follower) error {
 			return err
 		}
 		s.ahead = found[i][len(found[i])-1].Sequence
-		for rest := len(found[i]) == fewDefinitions; rest && ctx.Err() == nil; full = true {
+		for rest := len(found[i]) == few; rest && ctx.Err() == nil; full = true {
 			var err error
 			if rest, err = f.readBatch(ctx, s, f.index.config.Now(), true); err != nil {
 				return err
@@ -85,26 +85,4 @@ func (d definitions) latest(ctx context.Context, f *follower) error {
 		return d.latest(ctx, f)
 	}
 	return failed
-}
-
-// changedDefinitions asks the leader of a bucket for the definitions that were written after the last one that the index has. Only the
-// leader knows all that has been acknowledged. Mostly its first answer is that there is none.
-func changedDefinitions(ctx context.Context, s *source) (found []bus.Message, err error) {
-	for after := max(s.ahead, s.cursor.sequence); len(found) < fewDefinitions; after = found[len(found)-1].Sequence {
-		m, err := nextDefinition(ctx, s, after)
-		if errors.Is(err, bus.ErrNone) {
-			break
-		}
-		if err != nil {
-			return found, err
-		}
-		found = append(found, m)
-	}
-	return found, nil
-}
-
-func nextDefinition(ctx context.Context, s *source, after uint64) (bus.Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
-	defer cancel()
-	return bus.LeaderNext(ctx, s.leader(), s.stream, subjects.BucketSubject(s.name, "*.*."+subjects.KindDefinition), after+1)
 }

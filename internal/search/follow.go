@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// batchSize is how many messages are read and stored at once.
-	batchSize = 256
 	// maxPause bounds how long nothing is read.
 	maxPause = 15 * time.Second
 	// completeEvery is how often the database analyses its contents, for the sake of good plans. It also does so after firstLook
@@ -56,6 +54,8 @@ type contents interface {
 	indexes() string
 	// share bounds the time for following: one part in so many.
 	share() time.Duration
+	// batch is how many messages are read and stored at once.
+	batch() int
 }
 
 // source is how far a stream has been read.
@@ -223,7 +223,7 @@ func (f *follower) read(ctx context.Context, s *source, begin time.Time, news bo
 func (f *follower) readBatch(ctx context.Context, s *source, begin time.Time, news bool) (rest bool, err error) {
 	var found []bus.Message
 	if news {
-		found, rest, err = s.reader().Since(ctx, s.stream, s.cursor.sequence, batchSize)
+		found, rest, err = s.reader().Since(ctx, s.stream, s.cursor.sequence, f.of.batch())
 		if err != nil {
 			return false, err
 		}

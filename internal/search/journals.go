@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -62,6 +61,9 @@ func (x *Index) AwaitExecutions(ctx context.Context, limit time.Duration) bool {
 func (j *journals) indexes() string { return executionIndexes }
 
 func (j *journals) share() time.Duration { return 2 }
+
+// batch is large, because a run is written once for all its entries in a batch.
+func (j *journals) batch() int { return 1024 }
 
 func (j *journals) apply(ctx context.Context, tx *sql.Tx, s *source, found []bus.Message) error {
 	if err := j.load(ctx, tx); err != nil {
@@ -162,20 +164,24 @@ func (j *journals) remove(ctx context.Context, tx *sql.Tx, namespace string, cre
 	return err
 }
 
-// latest reads the streams up to what their leaders have.
+// latest reads the streams up to what their leaders have. If that is much, it is faster to read in batches.
 func (j *journals) latest(ctx context.Context, f *follower) error {
-	last := make([]uint64, len(f.sources))
+	found, last := make([][]bus.Message, len(f.sources)), make([]uint64, len(f.sources))
 	var group errgroup.Group
 	for i := range f.sources {
 		group.Go(func() (err error) {
-			ctx, cancel := context.WithTimeout(ctx, leaderLimit)
-			defer cancel()
-			last[i], err = bus.LeaderSequence(ctx, f.sources[i].leader(), f.sources[i].stream)
+			s := &f.sources[i]
+			if found[i], err = s.newest(ctx, ">", s.cursor.sequence, few); len(found[i]) == few {
+				last[i], err = s.last(ctx)
+			}
 			return err
 		})
 	}
-	failed := group.Wait() // the others are read nevertheless
+	failed := group.Wait() // what the others have is read nevertheless
 	for i := range f.sources {
+		if err := f.storeNext(ctx, &f.sources[i], found[i]); err != nil {
+			return err
+		}
 		if err := f.readTo(ctx, &f.sources[i], last[i]); err != nil {
 			return err
 		}
@@ -183,9 +189,22 @@ func (j *journals) latest(ctx context.Context, f *follower) error {
 	return failed
 }
 
+// storeNext stores what comes next in a stream.
+func (f *follower) storeNext(ctx context.Context, s *source, found []bus.Message) error {
+	if len(found) == 0 {
+		return nil
+	}
+	next := s.cursor.after(found)
+	if err := f.store(ctx, s, found, &next); err != nil {
+		return err
+	}
+	s.cursor = next
+	return nil
+}
+
 // readTo reads a stream up to a sequence that its leader has told.
 func (f *follower) readTo(ctx context.Context, s *source, last uint64) error {
-	for max(s.ahead, s.cursor.sequence) < last && ctx.Err() == nil {
+	for s.cursor.sequence < last && ctx.Err() == nil {
 		before := s.cursor.sequence
 		if _, err := f.readBatch(ctx, s, f.index.config.Now(), true); err != nil {
 			return err
@@ -194,19 +213,12 @@ func (f *follower) readTo(ctx context.Context, s *source, last uint64) error {
 			continue
 		}
 		// Either a replica lags behind, or the last messages have been removed. The leader knows.
-		m, err := bus.LeaderNext(ctx, s.leader(), s.stream, ">", before+1)
-		switch {
-		case errors.Is(err, bus.ErrNone), err == nil && m.Sequence > last:
-			s.ahead = last
-		case err != nil:
+		found, err := s.newest(ctx, ">", before, 1)
+		if err != nil || len(found) == 0 {
 			return err
-		default:
-			found := []bus.Message{m}
-			next := s.cursor.after(found)
-			if err := f.store(ctx, s, found, &next); err != nil {
-				return err
-			}
-			s.cursor = next
+		}
+		if err := f.storeNext(ctx, s, found); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 const (
@@ -12,6 +14,8 @@ const (
 	roundLimit = 5 * time.Second
 	// leaderLimit bounds how long the leader of a stream may take for an answer. Nobody answers for a stream without a leader.
 	leaderLimit = time.Second
+	// few is how many messages of a stream are read one by one.
+	few = 64
 )
 
 // round is one time that the index reads what queries wait for.
@@ -137,4 +141,33 @@ func (f *follower) serveRound(ctx context.Context) error {
 		f.index.log.WarnContext(ctx, "search index answers queries without the latest changes", "error", err)
 	}
 	return nil
+}
+
+// newest asks the leader of a stream for the messages of a subject after a sequence, one by one: at most limit. Only the leader knows all that
+// has been acknowledged. Mostly its first answer is that there is none.
+func (s *source) newest(ctx context.Context, filter string, after uint64, limit int) (found []bus.Message, err error) {
+	for len(found) < limit {
+		m, err := s.next(ctx, filter, after)
+		if errors.Is(err, bus.ErrNone) {
+			break
+		}
+		if err != nil {
+			return found, err
+		}
+		found, after = append(found, m), m.Sequence
+	}
+	return found, nil
+}
+
+func (s *source) next(ctx context.Context, filter string, after uint64) (bus.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
+	defer cancel()
+	return bus.LeaderNext(ctx, s.leader(), s.stream, filter, after+1)
+}
+
+// last asks the leader of a stream for its last sequence.
+func (s *source) last(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
+	defer cancel()
+	return bus.LeaderSequence(ctx, s.leader(), s.stream)
 }
