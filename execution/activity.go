@@ -125,9 +125,7 @@ func (r *Run) nextTimeout(a *Activity) (time.Time, enumspb.TimeoutType) {
 		}
 	}
 	if a.Started.IsZero() {
-		if a.Attempt == 1 {
-			earlier(after(a.Scheduled, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
-		} else if !a.Waiting {
+		if !a.Waiting {
 			earlier(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
 		}
 		return at, kind

@@ -136,12 +136,11 @@ func (tx *transition) requestCancelActivity(c commandContext) *failedCommand {
 	if !ok {
 		return nil // its result is on the way
 	}
-	record := activity.ActivityRecord
-	record.CancelEvent = event.GetEventId()
-	tx.setActivity(record)
+	activity.CancelEvent = event.GetEventId()
+	tx.setActivity(activity.ActivityRecord)
 	if activity.Started.IsZero() {
 		tx.write(&historypb.ActivityTaskCanceledEventAttributes{
-			ScheduledEventId: scheduled, LatestCancelRequestedEventId: record.CancelEvent, Identity: c.identity,
+			ScheduledEventId: scheduled, LatestCancelRequestedEventId: activity.CancelEvent, Identity: c.identity,
 		})
 		tx.wantsTask = true
 	}

@@ -87,12 +87,17 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 		info.CurrentRetryInterval = durationpb.New(a.Due.Sub(a.LastEnd))
 	}
 	if !a.Started.IsZero() {
-		info.State, info.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, a.Identity
-		if a.CancelEvent != 0 {
-			info.State = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
-		}
+		info.State, info.LastWorkerIdentity = a.inProgress(), a.Identity
 	}
 	return info
+}
+
+// inProgress is the state of an activity that a worker has.
+func (a *Activity) inProgress() enumspb.PendingActivityState {
+	if a.CancelEvent != 0 {
+		return enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+	}
+	return enumspb.PENDING_ACTIVITY_STATE_STARTED
 }
 
 // timestamp returns a time as Temporal's messages have it; nil if it is zero.
