@@ -41,7 +41,7 @@ func (s *workflowService) RespondQueryTaskCompleted(
 	}
 	if isTooLarge(r.QueryResult) {
 		r.CompletedType, r.QueryResult = enums.QUERY_RESULT_TYPE_FAILED, nil
-		r.ErrorMessage = "the result of the query is larger than 2 MB"
+		r.ErrorMessage = errBlobTooLarge.Error()
 	}
 	answer, err := proto.Marshal(r)
 	if err != nil {

@@ -1,5 +1,7 @@
 package gateway_test
 
+//lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
+
 import (
 	"strconv"
 	"strings"
@@ -204,6 +206,14 @@ func TestBadRequests(t *testing.T) {
 			"RequestId length exceeds limit."},
 		"large input": {"StartWorkflowExecution", start(func(r *workflowservice.StartWorkflowExecutionRequest) { r.Input = large }),
 			"Blob data size exceeds limit."},
+		"terminate and more": {"StartWorkflowExecution", start(func(r *workflowservice.StartWorkflowExecutionRequest) {
+			r.WorkflowIdReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING
+			r.WorkflowIdConflictPolicy = enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+		}), "WorkflowIdReusePolicy TerminateIfRunning and a WorkflowIdConflictPolicy exclude each other."},
+		"signal a new one only": {"SignalWithStartWorkflowExecution", &workflowservice.SignalWithStartWorkflowExecutionRequest{
+			Namespace: "default", WorkflowId: w, SignalName: "s", WorkflowType: &common.WorkflowType{Name: "t"},
+			TaskQueue: &taskqueue.TaskQueue{Name: "q"}, WorkflowIdConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		}, "WorkflowIdConflictPolicy Fail is not possible with a signal."},
 		"large memo": {"StartWorkflowExecution", start(func(r *workflowservice.StartWorkflowExecutionRequest) {
 			r.Memo = &common.Memo{Fields: map[string]*common.Payload{"m": large.Payloads[0]}}
 		}), "Memo size exceeds limit."},
@@ -337,7 +347,7 @@ func TestAnswersToQueries(t *testing.T) {
 	r.QueryResult = payloads(2<<20 + 1)
 	got := next()
 	assert.Equal(t, enums.QUERY_RESULT_TYPE_FAILED, got.CompletedType)
-	assert.NotEmpty(t, got.ErrorMessage)
+	assert.Equal(t, "Blob data size exceeds limit.", got.ErrorMessage)
 	assert.Nil(t, got.QueryResult)
 
 	var invalid *serviceerror.InvalidArgument

@@ -1,8 +1,11 @@
 package gateway
 
+//lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
+
 import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
 	"google.golang.org/protobuf/proto"
@@ -75,6 +78,14 @@ func checkBlobs(blobs ...proto.Message) error {
 func checkMemo(memo *common.Memo) error {
 	if proto.Size(memo) > maxMemo {
 		return errMemoTooLarge
+	}
+	return nil
+}
+
+// checkPolicies refuses policies for a workflow ID that contradict each other.
+func checkPolicies(reuse enums.WorkflowIdReusePolicy, conflict enums.WorkflowIdConflictPolicy) error {
+	if reuse == enums.WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING && conflict != enums.WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED {
+		return serviceerror.NewInvalidArgument("WorkflowIdReusePolicy TerminateIfRunning and a WorkflowIdConflictPolicy exclude each other.")
 	}
 	return nil
 }

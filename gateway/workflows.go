@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -18,6 +20,7 @@ func (s *workflowService) StartWorkflowExecution(
 	err := cmp.Or(
 		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
+		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
 	)
 	if err != nil {
 		return nil, err
@@ -34,9 +37,13 @@ func (s *workflowService) SignalWithStartWorkflowExecution(
 		checkName("WorkflowId", r.WorkflowId), checkName("SignalName", r.SignalName),
 		checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.SignalInput, r.Header), checkMemo(r.Memo),
+		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
 	)
 	if err != nil {
 		return nil, err
+	}
+	if r.WorkflowIdConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL {
+		return nil, serviceerror.NewInvalidArgument("WorkflowIdConflictPolicy Fail is not possible with a signal.")
 	}
 	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
 	return route[workflowservice.SignalWithStartWorkflowExecutionResponse](
