@@ -302,8 +302,7 @@ func TestAPollThatEnds(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	g, o := runGateway(t, url(t), names, time.Hour, 0), newOfferer(t, url(t), names)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx := overdue{t.Context(), make(chan struct{})}
 	ended := make(chan string, 1)
 	go func() {
 		task, err := g.Wait(ctx, workflows, Poller{Identity: "w1"})
@@ -316,7 +315,8 @@ func TestAPollThatEnds(t *testing.T) {
 		found, err = o.Offer(t.Context(), workflows, 0)
 		return err == nil
 	})
-	<-ctx.Done()
+	close(ctx.over)
+	natstest.Eventually(t, natstest.Patience, "the poll waits for nothing but this task", func() bool { return g.lasts(workflows) == 1 })
 	require.NoError(t, o.Hand(t.Context(), found, []byte("1")))
 	assert.Equal(t, "1", <-ended)
 
@@ -326,6 +326,35 @@ func TestAPollThatEnds(t *testing.T) {
 	assert.Empty(t, gone.got(t))
 	require.NoError(t, o.Hand(t.Context(), found, []byte("2")))
 	assert.Equal(t, "2", g.poll(t, workflows, "w3").got(t))
+}
+
+// overdue is a context whose deadline passes when over is closed.
+type overdue struct {
+	context.Context
+	over chan struct{}
+}
+
+func (c overdue) Done() <-chan struct{} { return c.over }
+
+func (c overdue) Err() error {
+	select {
+	case <-c.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// lasts returns how many polls of a queue are over but for the task for which they are reserved.
+func (g *gateway) lasts(q Queue) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.served[q].line.polls {
+		if p.last {
+			n++
+		}
+	}
+	return n
 }
 
 // TestSeveralGateways: an offer finds the only poll there is, although it reaches another gateway first.
