@@ -26,7 +26,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 	c := cli{t, url}
 	code, stdout, stderr := c.cluster("health", "--strict")
 	require.Equal(t, ExitOK, code, "%s%s", stdout, stderr)
-	assert.Equal(t, 14, strings.Count(stdout, "\n"), stdout)
+	assert.Equal(t, 15, strings.Count(stdout, "\n"), stdout)
 	assert.Contains(t, stdout, "ok       installation  4 shards, 1 replica, 1 namespace\n")
 
 	natstest.Eventually(t, natstest.Patience, "the process says which time zone data it has", func() bool {
@@ -36,7 +36,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 
 	code, stdout, _ = c.cluster("info")
 	require.Equal(t, ExitOK, code)
-	assert.Regexp(t, `(?m)^Processes\n.*\n  \S+ +\d+ +frontend generator invoker backfiller matching +\S+ +`+
+	assert.Regexp(t, `(?m)^Processes\n.*\n  \S+ +\d+ +frontend generator invoker backfiller history matching +\S+ +`+
 		zonedata.Current().Version()+` \(`+zonedata.Current().Digest()+`\) +-$`, stdout)
 	assert.Regexp(t, `(?m)^Shards +4$`, stdout)
 	assert.Regexp(t, `(?m)^  CARILLON_EVENTS +\d+ +.*B +\S+.* 1 +carillon$`, stdout)

@@ -215,7 +215,7 @@ func TestRolesApart(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Server(t)
 	var daemons []*daemon
-	for _, role := range []string{"frontend", "generator", "invoker", "backfiller", "matching", "worker"} {
+	for _, role := range []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "worker"} {
 		for range 2 {
 			daemons = append(daemons, startDaemon(t, role, "--nats", nats.ClientURL(), "--prefix", "apart"))
 		}
