@@ -191,10 +191,11 @@ func TestPagesFitIntoAnAnswer(t *testing.T) {
 	for i := range many {
 		v.begin(fmt.Sprint("w", i), nil)
 	}
+	// They are much to read in the two seconds for which a list waits.
+	natstest.Eventually(t, patience, "all are listed", func() bool { return len(v.list("", 0)) == many })
 	first, err := v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default"})
 	require.NoError(t, err)
 	assert.Less(t, len(first.Executions), 10)
-	assert.Len(t, v.list("", 0), many)
 }
 
 // TestListsRefuse: errors say what is wrong, and where.
