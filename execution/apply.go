@@ -138,6 +138,9 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 		}
 		if status, ok := ends[event.GetEventType()]; ok {
 			r.Status, r.Close = status, event.GetEventTime().AsTime()
+			clear(r.Activities) // nobody will work on what was pending
+			clear(r.Timers)
+			clear(r.Heartbeats)
 		}
 	}
 }

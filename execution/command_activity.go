@@ -123,7 +123,8 @@ func retryPolicy(asked *commonpb.RetryPolicy) (_ *commonpb.RetryPolicy, message 
 	return policy, ""
 }
 
-// requestCancelActivity asks a worker to end an activity. An activity that no worker has is canceled at once.
+// requestCancelActivity asks a worker to end an activity. An activity that no worker has is canceled at once, but the event that says so comes
+// after those of all commands: a worker counts on their order.
 func (tx *transition) requestCancelActivity(c commandContext) *failedCommand {
 	scheduled := c.GetRequestCancelActivityTaskCommandAttributes().GetScheduledEventId()
 	activity, ok := tx.run.Activities[scheduled]
@@ -139,10 +140,9 @@ func (tx *transition) requestCancelActivity(c commandContext) *failedCommand {
 	activity.CancelEvent = event.GetEventId()
 	tx.setActivity(activity.ActivityRecord)
 	if activity.Started.IsZero() {
-		tx.write(&historypb.ActivityTaskCanceledEventAttributes{
+		tx.hold(&historypb.ActivityTaskCanceledEventAttributes{
 			ScheduledEventId: scheduled, LatestCancelRequestedEventId: activity.CancelEvent, Identity: c.identity,
 		})
-		tx.wantsTask = true
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// The commands that end a workflow. None is carried out while there are buffered events: the workflow has decided without knowing them, so it
-// must look again.
+// The commands that end a workflow. None is carried out if events arrived while the workflow task was in progress: the workflow has decided
+// without knowing them, so it must look again.
 
 func (tx *transition) unhandled() *failedCommand {
-	if len(tx.run.Buffered) == 0 {
+	if tx.arrived == 0 {
 		return nil
 	}
 	return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, "there are new events"}

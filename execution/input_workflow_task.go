@@ -130,9 +130,10 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 	}
 	response := &workflowservice.RespondWorkflowTaskCompletedResponse{}
 	if !tx.run.Open() {
+		tx.run.Buffered = nil // what other commands of the task led to, and nobody will see
 		return response, nil
 	}
-	if tx.flush() || tx.wantsTask || in.Request.GetForceCreateNewWorkflowTask() {
+	if tx.flush() || in.Request.GetForceCreateNewWorkflowTask() {
 		tx.scheduleTaskSince(original)
 		if in.Request.GetReturnNewWorkflowTask() {
 			tx.startTask(poll{in.RequestID, in.Request.GetIdentity()})

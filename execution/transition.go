@@ -20,10 +20,8 @@ type transition struct {
 	arrived int
 	// refusal is what the caller is told although something is stored.
 	refusal error
-	// wantsTask says that a command of a workflow task has an outcome already, which the workflow must see.
-	wantsTask bool
-	history   *History
-	beat      *Beat
+	history *History
+	beat    *Beat
 }
 
 func begin(state *State, cause string, now time.Time) *transition {
@@ -91,12 +89,20 @@ func (tx *transition) number(event *historypb.HistoryEvent) *historypb.HistoryEv
 // arrive adds an event that comes from outside the workflow. While a worker works on a workflow task, such events are buffered: the worker
 // must not find events in the history that were not there when it began.
 func (tx *transition) arrive(attributes any, at time.Time) {
-	event := newEvent(attributes, at)
-	tx.run.effect(event)
-	if tx.run.Task.Started == 0 {
-		tx.number(event)
+	if tx.run.Task.Started != 0 {
+		tx.buffer(newEvent(attributes, at))
 		return
 	}
+	event := newEvent(attributes, at)
+	tx.run.effect(event)
+	tx.number(event)
+}
+
+// hold adds an event that gets its place at the next flush.
+func (tx *transition) hold(attributes any) { tx.buffer(newEvent(attributes, tx.now)) }
+
+func (tx *transition) buffer(event *historypb.HistoryEvent) {
+	tx.run.effect(event)
 	tx.run.Buffered = append(tx.run.Buffered, event)
 	tx.part.buffered = true
 }
