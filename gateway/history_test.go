@@ -93,7 +93,7 @@ func TestNothingNew(t *testing.T) {
 	t.Parallel()
 	j := &journal{in: install(t)}
 	j.serve()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	page, err := j.in.awaitEvent(ctx)
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func TestPollsGetTheirTasks(t *testing.T) {
 func TestPollsEndEmpty(t *testing.T) {
 	t.Parallel()
 	in := install(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	got, err := in.PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
 		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: "q"},

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -65,11 +66,19 @@ func install(t testing.TB, changes ...func(*gateway.Config)) *installation {
 	return in
 }
 
+// logger is the log of the test. A fuzz test has none: nothing may be logged to it while it runs its target.
+func (in *installation) logger() *slog.Logger {
+	if _, fuzzes := in.t.(*testing.F); fuzzes {
+		return slog.New(slog.DiscardHandler)
+	}
+	return natstest.Logger(in.t)
+}
+
 func (in *installation) runFrontend() {
 	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
 	store, err := kv.Open(in.t.Context(), js, in.names, shards)
 	require.NoError(in.t, err)
-	f, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: in.names, Logger: natstest.Logger(in.t)})
+	f, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: in.names, Logger: in.logger()})
 	require.NoError(in.t, err)
 	in.run(f.Run)
 	<-f.Ready()
@@ -79,7 +88,7 @@ func (in *installation) runGateway(js jetstream.JetStream, facts topology.Facts,
 	conn, _ := natstest.Connect(in.t, natstest.Shared(in.t))
 	api, err := client.New(conn, client.Config{Prefix: in.names.Prefix()})
 	require.NoError(in.t, err)
-	table := namespaces.NewTable(js, in.names, natstest.Logger(in.t))
+	table := namespaces.NewTable(js, in.names, in.logger())
 	in.run(func(ctx context.Context) error {
 		table.Run(ctx)
 		return nil
@@ -88,7 +97,7 @@ func (in *installation) runGateway(js jetstream.JetStream, facts topology.Facts,
 	cluster := kv.NewCluster(js, in.names)
 	config := gateway.Config{
 		Conn: conn, JS: js, Names: in.names, Shards: facts.Shards, Created: facts.Created, API: api, Known: table,
-		Records: namespaces.NewRecords(cluster), Cluster: cluster, GRPC: in.listen(), Version: "1.2.3", Logger: natstest.Logger(in.t),
+		Records: namespaces.NewRecords(cluster), Cluster: cluster, GRPC: in.listen(), Version: "1.2.3", Logger: in.logger(),
 	}
 	for _, change := range changes {
 		change(&config)
@@ -141,7 +150,7 @@ func (in *installation) owners(answer func(r request) (proto.Message, error)) <-
 	requests := make(chan request, 100)
 	conn, _ := natstest.Connect(in.t, natstest.Shared(in.t))
 	server, err := call.Serve(context.Background(), call.Config{
-		Conn: conn, Queue: "history", Logger: natstest.Logger(in.t),
+		Conn: conn, Queue: "history", Logger: in.logger(),
 		Handle: func(_ context.Context, subject string, data []byte) (proto.Message, error) {
 			tokens := strings.Split(subject, ".")
 			r := request{shard: tokens[2], namespace: tokens[3], verb: tokens[4], data: data}
