@@ -301,9 +301,9 @@ func TestTemporalWorker(t *testing.T) {
 		require.NoError(t, s.TerminateWorkflow(t.Context(), run.GetID(), "", "enough"))
 		var terminated *temporal.TerminatedError
 		require.ErrorAs(t, run.Get(t.Context(), nil), &terminated)
-		described, err := s.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+		described, err := s.DescribeWorkflow(t.Context(), run.GetID(), run.GetRunID())
 		require.NoError(t, err)
-		require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, described.GetWorkflowExecutionInfo().GetStatus())
+		require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, described.Status)
 	})
 	t.Run("parallel", func(t *testing.T) {
 		run := s.start("parallel", parallel, 50)
