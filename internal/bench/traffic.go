@@ -20,6 +20,8 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 		names.ProgressStream():                       "progress",
 		names.DeadLetterStream():                     "dead_letters",
 		names.WorkerDeadLetterStream():               "dead_letters",
+		names.BacklogStream():                        "backlog",
+		names.HeartbeatStream():                      "heartbeats",
 		subjects.BucketStream(names.ClusterBucket()): "cluster",
 		subjects.BucketStream(names.StateBucket(0)):  "state",
 		names.TaskStream(0):                          "tasks",
@@ -27,7 +29,7 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 	}
 	for shard := range shards {
 		kinds[names.TaskStream(shard)], kinds[names.CallbackStream(shard)] = "tasks", "callbacks"
-		kinds[subjects.BucketStream(names.StateBucket(shard))] = "state"
+		kinds[subjects.BucketStream(names.StateBucket(shard))], kinds[names.JournalStream(shard)] = "state", "journals"
 	}
 	return kinds
 }

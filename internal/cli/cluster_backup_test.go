@@ -57,26 +57,26 @@ func TestClusterBackupAndRestore(t *testing.T) {
 
 	p := process{env: env}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "backup", dir), p.stderr.String())
-	assert.Regexp(t, "^"+regexp.QuoteMeta(dir)+` holds all of carillon as of 20\S+Z: 19 streams, \d+ messages, \d+\.\d MB`+"\n$", p.stdout.String())
+	assert.Regexp(t, "^"+regexp.QuoteMeta(dir)+` holds all of carillon as of 20\S+Z: 25 streams, \d+ messages, \d+\.\d MB`+"\n$", p.stdout.String())
 	assert.Empty(t, p.stderr.String(), "no progress where there is no terminal")
 	p = process{env: env}
 	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "backup", dir))
 	assert.Equal(t, "error: "+dir+" exists already\n", p.stderr.String())
 	p = process{env: env}
 	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "restore", dir))
-	assert.Regexp(t, `^error: there is an installation of prefix carillon: stream .* and 16 others\nhint: a backup is restored into an empty place`, p.stderr.String())
+	assert.Regexp(t, `^error: there is an installation of prefix carillon: stream .* and 22 others\nhint: a backup is restored into an empty place`, p.stderr.String())
 	p = process{env: env}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "backup", dir+"-2", "-o", "json"))
 	var manifest backup.Manifest
 	require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &manifest))
-	assert.Len(t, manifest.Streams, 19)
+	assert.Len(t, manifest.Streams, 25)
 	assert.WithinDuration(t, time.Now(), manifest.Moment, time.Minute)
 	server.stopped(t)
 
 	data := filepath.Join(t.TempDir(), "data")
 	p = process{}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "restore", dir, "--data", data, "--resume-from", "now", "--log-level", "error"), p.stderr.String())
-	assert.Regexp(t, `^restored carillon as of 20\S+Z: 1 schedule in 19 streams\n(?s:.*)start the processes of the installation now\n$`, p.stdout.String())
+	assert.Regexp(t, `^restored carillon as of 20\S+Z: 1 schedule in 25 streams\n(?s:.*)start the processes of the installation now\n$`, p.stdout.String())
 	server, url = startServer(t, "--data", data)
 	c = cli{t, url}
 	before := c.describe("tick")

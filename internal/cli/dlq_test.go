@@ -39,7 +39,7 @@ func TestDLQUsage(t *testing.T) {
 		"dlq lst":                     "unknown command \"lst\"; did you mean \"list\"?\nhint: carillon dlq --help lists the commands",
 		"dlq list x":                  "unexpected argument \"x\"\nhint: usage: carillon dlq list [flags]",
 		"dlq list --limit -1":         "--limit: -1 is less than 0",
-		"dlq list --pool everyone":    "--pool: \"everyone\" is not one of generator, invoker, backfiller, worker\nhint: carillon dlq list --help lists the flags",
+		"dlq list --pool everyone":    "--pool: \"everyone\" is not one of generator, invoker, backfiller, history, worker\nhint: carillon dlq list --help lists the flags",
 		"dlq show":                    "SEQ is missing\nhint: usage: carillon dlq show SEQ [flags]",
 		"dlq show one":                "\"one\" is not the number of a dead letter",
 		"dlq replay":                  "SEQ or --all is missing" + replay,
