@@ -54,9 +54,6 @@ type Part struct {
 	Requests []string `json:"requests,omitempty"`
 	// FirstTask replaces that of the run.
 	FirstTask *time.Time `json:"firstTask,omitempty"`
-
-	// buffered says that there are events to buffer, while the part is being made.
-	buffered bool
 }
 
 // Marshal encodes an entry for its journal. Safe for concurrent use.

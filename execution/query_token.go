@@ -15,13 +15,7 @@ type QueryToken struct {
 }
 
 // Marshal encodes a token for a worker.
-func (t QueryToken) Marshal() []byte {
-	data, err := codec.Marshal(&t)
-	if err != nil {
-		panic(err) // a struct of texts can be encoded
-	}
-	return data
-}
+func (t QueryToken) Marshal() []byte { return marshalToken(&t) }
 
 // ParseQueryToken decodes a token from a client. The error is Temporal's InvalidArgument.
 func ParseQueryToken(data []byte) (QueryToken, error) {

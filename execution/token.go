@@ -27,8 +27,10 @@ type Token struct {
 func (t Token) Key() Key { return Key{t.Namespace, t.WorkflowID} }
 
 // Marshal encodes a token for a worker.
-func (t Token) Marshal() []byte {
-	data, err := codec.Marshal(&t)
+func (t Token) Marshal() []byte { return marshalToken(&t) }
+
+func marshalToken(token any) []byte {
+	data, err := codec.Marshal(token)
 	if err != nil {
 		panic(err) // a struct of scalars can be encoded
 	}

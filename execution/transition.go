@@ -55,19 +55,21 @@ func (tx *transition) end(reply proto.Message) Decision {
 
 // settle adds the part to the entry, if it changes anything.
 func (tx *transition) settle() {
-	if tx.part == nil || tx.part.empty() {
+	if tx.part == nil {
 		return
 	}
-	tx.part.Buffer = tx.run.Buffered[tx.arrived:]
+	if tx.part.Buffer = tx.run.Buffered[tx.arrived:]; tx.part.empty() {
+		return
+	}
 	if tx.part.First == 0 || !tx.run.Open() {
 		tx.part.Callback = tx.run.Callback
 	}
 	tx.entry.Parts = append(tx.entry.Parts, *tx.part)
 }
 
-// empty reports whether a part changes nothing. Only Buffer is not known yet, but buffering marks the part as touched.
+// empty reports whether a part changes nothing.
 func (p *Part) empty() bool {
-	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && !p.buffered &&
+	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
 		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0
 }
 
@@ -104,7 +106,6 @@ func (tx *transition) hold(attributes any) { tx.buffer(newEvent(attributes, tx.n
 func (tx *transition) buffer(event *historypb.HistoryEvent) {
 	tx.run.effect(event)
 	tx.run.Buffered = append(tx.run.Buffered, event)
-	tx.part.buffered = true
 }
 
 // flush gives the buffered events their place in the history. It reports whether there were any. The results of activities come last, so that a
