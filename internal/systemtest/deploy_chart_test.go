@@ -2,8 +2,10 @@ package systemtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +33,7 @@ func everything() values {
 		"defaults":   values{"autoscaling": values{"enabled": true}},
 		"keda":       values{"enabled": true, "monitoringEndpoint": "nats-headless:8222"},
 		"podMonitor": values{"enabled": true},
+		"gateway":    values{"tls": values{"certSecret": "gateway", "clientCASecret": "clients"}},
 	}
 }
 
@@ -52,11 +55,26 @@ type object struct {
 		Triggers []struct {
 			Metadata map[string]string `yaml:"metadata"`
 		} `yaml:"triggers"`
+		Ports []struct {
+			Port       int    `yaml:"port"`
+			TargetPort string `yaml:"targetPort"`
+		} `yaml:"ports"`
 	} `yaml:"spec"`
 }
 
+// selector is that of a Service, which has its labels at the top, or of any other object.
 type selector struct {
 	MatchLabels map[string]string `yaml:"matchLabels"`
+	Top         map[string]any    `yaml:",inline"`
+}
+
+// labels are the labels of the selector of a Service.
+func (s selector) labels() map[string]string {
+	labels := map[string]string{}
+	for label, value := range s.Top {
+		labels[label] = fmt.Sprint(value)
+	}
+	return labels
 }
 
 type podTemplate struct {
@@ -134,10 +152,11 @@ func TestChart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := chartObjects(t, over)
-			require.Len(t, all["Deployment"], 5)
-			assert.Len(t, all["PodDisruptionBudget"], 5)
-			assert.Len(t, all["NetworkPolicy"], 5)
+			require.Len(t, all["Deployment"], 8)
+			assert.Len(t, all["PodDisruptionBudget"], 8)
+			assert.Len(t, all["NetworkPolicy"], 8)
 			assert.Len(t, all["ServiceAccount"], 1)
+			requireService(t, all)
 			for _, deployment := range all["Deployment"] {
 				requireDocumented(t, deployment.deployable())
 				deployment.check(t)
@@ -148,10 +167,35 @@ func TestChart(t *testing.T) {
 		})
 	}
 	all := chartObjects(t, everything())
-	assert.Len(t, all["ScaledObject"], 4)
-	assert.Len(t, all["HorizontalPodAutoscaler"], 1, "of the frontend, which has no backlog")
+	assert.Len(t, all["ScaledObject"], 5)
+	assert.Len(t, all["HorizontalPodAutoscaler"], 3, "of frontend, matching and gateway, which have no backlog")
 	assert.Len(t, all["PodMonitor"], 1)
 	assert.Zero(t, all["Deployment"][0].Spec.Replicas, "left to what scales it")
+}
+
+// requireService requires the Service to lead to ports that the gateway has.
+func requireService(t *testing.T, all map[string][]object) {
+	t.Helper()
+	require.Len(t, all["Service"], 1)
+	service := all["Service"][0]
+	i := slices.IndexFunc(all["Deployment"], func(o object) bool { return o.Spec.Template.Spec.Containers[0].Args[0] == "gateway" })
+	require.GreaterOrEqual(t, i, 0)
+	gateway := all["Deployment"][i]
+	for label, value := range service.Spec.Selector.labels() {
+		assert.Equal(t, value, gateway.Spec.Template.Metadata.Labels[label], label)
+	}
+	ports := map[string]int{}
+	for _, port := range gateway.Spec.Template.Spec.Containers[0].Ports {
+		ports[port.Name] = port.ContainerPort
+	}
+	require.Len(t, service.Spec.Ports, 2)
+	for _, port := range service.Spec.Ports {
+		assert.Equal(t, port.Port, ports[port.TargetPort], port.TargetPort)
+	}
+	env := gateway.deployable().env
+	assert.Equal(t, ":"+strconv.Itoa(ports["grpc"]), env["CARILLON_GRPC"])
+	assert.Equal(t, ":"+strconv.Itoa(ports["http-api"]), env["CARILLON_HTTP_API"])
+	assert.NotEqual(t, env["CARILLON_GRPC_CERT"] == "", env["CARILLON_GRPC_INSECURE"] == "", "it encrypts, or says that it does not")
 }
 
 // selectedBy are the components that objects select.
@@ -182,7 +226,7 @@ func (o object) check(t *testing.T) {
 	assert.Equal(t, values{"drop": []any{"ALL"}}, one.SecurityContext["capabilities"])
 	assert.Equal(t, "/healthz", one.LivenessProbe.HTTPGet.Path)
 	assert.Equal(t, "/readyz", one.ReadinessProbe.HTTPGet.Path)
-	require.Len(t, one.Ports, 1)
+	require.NotEmpty(t, one.Ports)
 	assert.Equal(t, one.Ports[0].Name, one.LivenessProbe.HTTPGet.Port)
 	assert.Equal(t, one.Ports[0].Name, one.ReadinessProbe.HTTPGet.Port)
 	assert.Equal(t, ":"+strconv.Itoa(one.Ports[0].ContainerPort), o.deployable().env["CARILLON_HTTP"])
@@ -236,6 +280,7 @@ func TestChartValues(t *testing.T) {
 		"kind of credentials":      {"nats": values{"credentials": values{"kind": "token"}}},
 		"URL":                      {"nats": values{"url": "nats:4222"}},
 		"log level":                {"logLevel": "loud"},
+		"TLS of the gateway":       {"gateway": values{"tls": values{"secret": "gateway"}}},
 	} {
 		assert.Error(t, validate(wrong), name)
 	}
@@ -246,7 +291,7 @@ func TestChartValues(t *testing.T) {
 func TestChartRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts five processes")
+		t.Skip("starts eight processes")
 	}
 	server := natstest.Server(t)
 	over := values{
@@ -263,6 +308,7 @@ func TestChartRuns(t *testing.T) {
 	running := deploy(t, all)
 	conn, js := natstest.Connect(t, server)
 	requireWork(t, conn, "chart")
+	running.requireWorkflow()
 	requireScaled(t, js, objects)
 	running.stop()
 }
@@ -274,7 +320,7 @@ func requireScaled(t *testing.T, js jetstream.JetStream, objects map[string][]ob
 	for _, deployment := range objects["Deployment"] {
 		deployments[deployment.Metadata.Name] = true
 	}
-	require.Len(t, objects["ScaledObject"], 4)
+	require.Len(t, objects["ScaledObject"], 5)
 	for _, scaled := range objects["ScaledObject"] {
 		assert.True(t, deployments[scaled.Spec.ScaleTargetRef.Name], "%s is no Deployment", scaled.Spec.ScaleTargetRef.Name)
 		require.NotEmpty(t, scaled.Spec.Triggers)

@@ -124,7 +124,7 @@ func TestComposeFile(t *testing.T) {
 		roles[d.role()]++
 		requireDocumented(t, d)
 	}
-	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "worker": 2}, roles)
+	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "gateway": 1, "worker": 2}, roles)
 	for name, service := range file.Services {
 		t.Run(name, func(t *testing.T) { service.check(t, file) })
 	}
@@ -177,12 +177,12 @@ func (s composeService) check(t *testing.T, file composeFile) {
 	assert.Greater(t, s.StopGracePeriod, 15*time.Second, "a role takes so long at most")
 }
 
-// TestComposeRuns starts what docker-compose.yml starts: three NATS servers with the same configuration, and every role twice,
+// TestComposeRuns starts what docker-compose.yml starts: three NATS servers with the same configuration, and every role as often,
 // with the commands and variables of the file. Only addresses and folders differ.
 func TestComposeRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts three servers and ten processes")
+		t.Skip("starts three servers and fifteen processes")
 	}
 	file, example := readCompose(t)
 	urls := startComposeNATS(t, file)
@@ -203,6 +203,7 @@ func TestComposeRuns(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	requireWork(t, conn, "carillon")
+	running.requireWorkflow()
 	js, err := jetstream.New(conn)
 	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), "CARILLON_EVENTS")

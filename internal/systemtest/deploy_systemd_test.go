@@ -56,7 +56,7 @@ func (u unit) deployable(t *testing.T, instance string) deployable {
 	return d
 }
 
-var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "worker"}
+var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "gateway", "worker"}
 
 // TestUnits checks what can be seen of the units without running them.
 func TestUnits(t *testing.T) {
@@ -86,7 +86,7 @@ func TestUnits(t *testing.T) {
 func TestUnitsRun(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts six processes")
+		t.Skip("starts nine processes")
 	}
 	server := natstest.Server(t)
 	template := readUnit(t, "carillon@.service")
@@ -98,6 +98,7 @@ func TestUnitsRun(t *testing.T) {
 	running := deploy(t, all)
 	conn, _ := natstest.Connect(t, server)
 	requireWork(t, conn, "carillon")
+	running.requireWorkflow()
 	running.stop()
 
 	single := readUnit(t, "carillon.service").deployable(t, "")
@@ -109,6 +110,7 @@ func TestUnitsRun(t *testing.T) {
 	single.env["CARILLON_PORT"] = port
 	running = deploy(t, []deployable{single})
 	requireWork(t, connectWhenUp(t, "nats://127.0.0.1:"+port), "carillon")
+	running.requireWorkflow()
 	running.stop()
 	_, err := os.Stat(state + "/jetstream")
 	assert.NoError(t, err, "the data is in the folder that systemd gives it")

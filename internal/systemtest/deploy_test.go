@@ -19,6 +19,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	sdkclient "go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -35,6 +39,8 @@ type deployable struct {
 	env  map[string]string
 	// watched is the address of its health and metrics, once it runs.
 	watched string
+	// temporal is where a gateway serves Temporal's clients, once it runs.
+	temporal string
 }
 
 // role is the first word of the command line.
@@ -85,11 +91,14 @@ func (d *deployable) start(t *testing.T) *process {
 	p.cmd = exec.Command(p.binary, p.args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Env = []string{"CARILLON_HTTP=" + d.watched, "TMPDIR=" + p.cmd.Dir}
-	for name, value := range d.env {
-		if name != "CARILLON_HTTP" {
-			p.cmd.Env = append(p.cmd.Env, name+"="+value)
-		}
+	env := maps.Clone(d.env)
+	env["CARILLON_HTTP"], env["TMPDIR"] = d.watched, p.cmd.Dir
+	if d.role() == "gateway" || d.role() == "server" {
+		d.temporal = "127.0.0.1:" + strconv.Itoa(quietPort(t))
+		env["CARILLON_GRPC"], env["CARILLON_HTTP_API"] = d.temporal, "127.0.0.1:"+strconv.Itoa(quietPort(t))
+	}
+	for name, value := range env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
 	require.NoError(t, p.cmd.Start())
 	return p
@@ -196,6 +205,26 @@ func requireWork(t *testing.T, conn *nats.Conn, prefix string) {
 			})) >= least
 		})
 	}
+}
+
+// requireWorkflow lets a worker of Temporal's SDK run a workflow through the gateway.
+func (d *deployment) requireWorkflow() {
+	d.t.Helper()
+	i := slices.IndexFunc(d.all, func(one deployable) bool { return one.temporal != "" })
+	require.GreaterOrEqual(d.t, i, 0, "there is a gateway")
+	c, err := sdkclient.Dial(sdkclient.Options{HostPort: d.all[i].temporal, Logger: sdklog.NewStructuredLogger(natstest.Logger(d.t))})
+	require.NoError(d.t, err)
+	defer c.Close()
+	hello := func(_ workflow.Context, name string) (string, error) { return "hello " + name, nil }
+	w := sdkworker.New(c, workflowQueue, sdkworker.Options{})
+	w.RegisterWorkflowWithOptions(hello, workflow.RegisterOptions{Name: "Hello"})
+	require.NoError(d.t, w.Start())
+	defer w.Stop()
+	run, err := c.ExecuteWorkflow(d.t.Context(), sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue}, "Hello", "world")
+	require.NoError(d.t, err)
+	var greeting string
+	require.NoError(d.t, run.Get(d.t.Context(), &greeting))
+	assert.Equal(d.t, "hello world", greeting)
 }
 
 // replaceEnv sets variables of the processes to their values in the test.
