@@ -73,6 +73,7 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.standing-offer.default.workflow.a=2Eb": n.StandingOffer(backQueue),
 		"carillon.pollers.default.workflow.a=2Eb":        n.Pollers(backQueue),
 		"carillon.pollers.*.*.*":                         n.AllPollers(),
+		"carillon.poll-inbox.g.":                         n.PollInbox("g"),
 		"carillon.backlog.default.workflow.a=2Eb":        n.Backlog(backQueue),
 		"carillon.backlog.>":                             n.Backlogs(),
 		"carillon.backlog-hint.default.workflow.a=2Eb":   n.BacklogHint(backQueue),

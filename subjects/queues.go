@@ -53,6 +53,16 @@ func (n Names) Poll(q Queue) string { return n.prefix + ".poll." + q.tokens() }
 // StandingOffer is the subject of an offer to all gateways that have, or have just had, a poll on a queue.
 func (n Names) StandingOffer(q Queue) string { return n.prefix + ".standing-offer." + q.tokens() }
 
+// PollInbox is what the subjects begin with on which the polls of one gateway wait for their tasks. gateway is one token, different for
+// each gateway. It is not an inbox of NATS: history hands a task over without having been asked by the gateway, and permissions may
+// forbid it to publish on the inbox of another process.
+func (n Names) PollInbox(gateway string) string { return n.pollInboxes() + gateway + "." }
+
+// IsPollInbox reports whether a subject begins like those of polls.
+func (n Names) IsPollInbox(subject string) bool { return strings.HasPrefix(subject, n.pollInboxes()) }
+
+func (n Names) pollInboxes() string { return n.prefix + ".poll-inbox." }
+
 // Pollers is the subject for asking who polls a queue.
 func (n Names) Pollers(q Queue) string { return n.prefix + ".pollers." + q.tokens() }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,7 +204,7 @@ func (o *Offerer) take(msg *nats.Msg) {
 
 func (o *Offerer) release(r reply) {
 	if r.err == nil {
-		_ = o.config.Conn.Publish(r.poller.Inbox, nil) // if it fails, the reservation ends by itself
+		_ = o.send(r.poller, nil) // if it fails, the reservation ends by itself
 	}
 }
 
@@ -224,10 +225,18 @@ func parseReply(msg *nats.Msg) (reply, bool) {
 
 // Hand gives a task to the poll that Offer has found. Without a task, the offer is withdrawn, and the poll goes on waiting. If the poll has
 // ended meanwhile, the task goes to another poll of the queue, if there is one within a few seconds, and is lost otherwise: nil does not
-// mean that a worker has the task. Errors are those of ctx and of NATS.
+// mean that a worker has the task. Errors: the poller has no inbox of a poll, that of ctx, and those of NATS.
 func (o *Offerer) Hand(ctx context.Context, to Poller, task []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	return o.send(to, task)
+}
+
+// send publishes to a poll. A request names the subject, so the subject is checked: on another one, a task could have any effect.
+func (o *Offerer) send(to Poller, task []byte) error {
+	if !o.config.Names.IsPollInbox(to.Inbox) {
+		return fmt.Errorf("offer: %q is not the inbox of a poll", to.Inbox)
 	}
 	return o.config.Conn.Publish(to.Inbox, task)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,8 +98,9 @@ func NewPolls(config Config) (*Polls, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := strings.TrimPrefix(nats.NewInbox(), nats.InboxPrefix)
 	return &Polls{
-		config: config, inbox: config.Conn.NewInbox() + ".", msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
+		config: config, inbox: config.Names.PollInbox(own), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
 		served: map[Queue]*served{}, bySub: map[*nats.Subscription]*served{}, byID: map[uint64]*served{}, awake: map[*served]struct{}{},
 	}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -444,6 +445,16 @@ func TestGarbage(t *testing.T) {
 	require.NoError(t, g.conn.Flush())
 	require.NoError(t, o.Hand(t.Context(), offered(t, o, workflows, time.Minute), []byte("1")))
 	assert.Equal(t, "1", w.got(t))
+}
+
+// TestHandToAnotherSubject: a request names the inbox, and so could name a subject where a task does harm.
+func TestHandToAnotherSubject(t *testing.T) {
+	t.Parallel()
+	names := natstest.Names(t)
+	o := newOfferer(t, url(t), names)
+	for _, inbox := range []string{"", "inbox", names.Backlog(workflows), names.Journal(0, schedule.Key{Namespace: "default", ID: "w"})} {
+		require.ErrorContains(t, o.Hand(t.Context(), Poller{Inbox: inbox}, []byte("1")), "is not the inbox of a poll")
+	}
 }
 
 // TestStore: the task is in the backlog before the hint comes.

@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"context"
 	"io"
 	"maps"
 	"net"
@@ -220,10 +221,12 @@ func (d *deployment) requireWorkflow() {
 	w.RegisterWorkflowWithOptions(hello, workflow.RegisterOptions{Name: "Hello"})
 	require.NoError(d.t, w.Start())
 	defer w.Stop()
-	run, err := c.ExecuteWorkflow(d.t.Context(), sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue}, "Hello", "world")
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	run, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue}, "Hello", "world")
 	require.NoError(d.t, err)
 	var greeting string
-	require.NoError(d.t, run.Get(d.t.Context(), &greeting))
+	require.NoError(d.t, run.Get(ctx, &greeting))
 	assert.Equal(d.t, "hello world", greeting)
 }
 
