@@ -96,6 +96,18 @@ func parseCron(text, body, comment string) (CronExpression, error) {
 	return cron, nil
 }
 
+// BothDays returns the one calendar in which both day fields must match, as Temporal reads an expression that restricts both. For any other
+// expression ok is false: it means the same to Temporal.
+func (c CronExpression) BothDays() (both StructuredCalendar, ok bool) {
+	if len(c.Calendars) != 2 {
+		return StructuredCalendar{}, false
+	}
+	both = c.Calendars[0]
+	byWeekday := c.Calendars[1]
+	both.DayOfWeek, both.NthDayOfWeek, both.LastDayOfWeek = byWeekday.DayOfWeek, byWeekday.NthDayOfWeek, byWeekday.LastDayOfWeek
+	return both, true
+}
+
 // CronFields returns the fields of an expression as they are written, without its zone and its comment. It returns none for an expression
 // that begins with "@". It does not validate the fields.
 func CronFields(text string) []string {

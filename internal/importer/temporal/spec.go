@@ -76,13 +76,11 @@ func addCron(s *schedule.Spec, text string, notes *[]string) error {
 	if err != nil {
 		return err
 	}
-	if len(cron.Calendars) != 2 {
+	both, restricted := cron.BothDays()
+	if !restricted {
 		s.Cron = append(s.Cron, text)
 		return nil
 	}
-	both := cron.Calendars[0]
-	byWeekday := cron.Calendars[1]
-	both.DayOfWeek, both.NthDayOfWeek, both.LastDayOfWeek = byWeekday.DayOfWeek, byWeekday.NthDayOfWeek, byWeekday.LastDayOfWeek
 	s.StructuredCalendars = append(s.StructuredCalendars, both)
 	if cron.TimeZone != "" {
 		s.TimeZone = cron.TimeZone
