@@ -8,7 +8,8 @@
 //
 //   - about an execution: to the owner of its shard, with Temporal's own messages, by internal/call;
 //   - a poll: to internal/offer, which finds it a task;
-//   - to change a namespace: to the frontend, by package client. The gateway itself only reads namespaces.
+//   - to change a namespace: to the frontend, by package client. The gateway itself only reads namespaces;
+//   - about schedules: to the frontend, by package client. internal/scheduleproto knows both forms of a schedule.
 //
 // A method that is not here answers Unimplemented. What [Gateway] tells about itself in GetSystemInfo is only what works.
 //
@@ -23,6 +24,6 @@
 // end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
 // Only internal/roles imports this package. It may import client, execution, kv, schedule, subjects, internal/call,
-// internal/flood, internal/metrics, internal/namespaces, internal/offer and internal/telemetry, never a pool. It must never hold a rule about executions:
+// internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
 // those live in package execution.
 package gateway

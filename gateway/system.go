@@ -34,6 +34,7 @@ func (s *workflowService) GetSystemInfo(
 			SignalAndQueryHeader:            true,
 			InternalErrorDifferentiation:    true,
 			ActivityFailureIncludeHeartbeat: true,
+			SupportsSchedules:               true,
 			EncodedFailureAttributes:        true,
 			UpsertMemo:                      true,
 			SdkMetadata:                     true,

@@ -21,7 +21,7 @@ func TestSystemInfo(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEmpty(t, info.ServerVersion)
 	assert.True(t, info.Capabilities.SdkMetadata)
-	assert.False(t, info.Capabilities.SupportsSchedules)
+	assert.True(t, info.Capabilities.SupportsSchedules)
 	assert.False(t, info.Capabilities.EagerWorkflowStart)
 	cluster, err := in.GetClusterInfo(t.Context(), &workflowservice.GetClusterInfoRequest{})
 	require.NoError(t, err)

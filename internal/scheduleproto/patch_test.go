@@ -1,0 +1,83 @@
+package scheduleproto_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/carillon-scheduler/carillon/internal/scheduleproto"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestPatch(t *testing.T) {
+	t.Parallel()
+	r, err := scheduleproto.Patch(&schedulepb.SchedulePatch{
+		Pause: "broken", TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL},
+		BackfillRequest: []*schedulepb.BackfillRequest{{
+			StartTime: timestamppb.New(from), EndTime: timestamppb.New(to), OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
+		}},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, schedule.PatchRequest{
+		Pause: &schedule.Note{Note: "broken"}, Trigger: &schedule.Trigger{Overlap: schedule.OverlapAllowAll},
+		Backfills: []schedule.BackfillRange{{Start: from, End: to, Overlap: schedule.OverlapBufferOne}},
+	}, r)
+	for field, p := range map[string]*schedulepb.SchedulePatch{
+		"patch.timeSkippingConfig":               {TimeSkippingConfig: &commonpb.TimeSkippingConfig{}},
+		"patch.triggerImmediately.scheduledTime": {TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{ScheduledTime: timestamppb.New(from)}},
+		"patch.triggerImmediately.overlapPolicy": {TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: -1}},
+		"patch.backfillRequest[0].endTime":       {BackfillRequest: []*schedulepb.BackfillRequest{{EndTime: &timestamppb.Timestamp{Nanos: -1}}}},
+	} {
+		_, err := scheduleproto.Patch(p)
+		assert.ErrorContains(t, err, field)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                              "",
+		"TemporalSchedulePaused = true": "paused = true",
+		"`TemporalSchedulePaused`=false AND ScheduleId IN (\"it's\", 'TemporalSchedulePaused')": "paused=false AND id IN ('it''s', 'TemporalSchedulePaused')",
+		"ScheduleNextActionTime < '2027-01-01'":                                                 "nextTime < '2027-01-01'",
+		"id = 'a''b' or attr.'Größe' = 1e6":                                                     "id = 'a''b' or attr.'Größe' = 1e6",
+		"id = 'open":                                                                            "id = 'open",
+		"`":                                                                                     "`",
+	} {
+		assert.Equal(t, want, scheduleproto.Query(text))
+	}
+}
+
+// TestInfo: a run of Carillon's own protocol is no execution of a workflow.
+func TestInfo(t *testing.T) {
+	t.Parallel()
+	runs := []schedule.Run{
+		{WorkflowID: "w", RunID: "r", ActionKind: schedule.ActionWorkflow, DueTime: from, StartTime: to},
+		{WorkflowID: "n", RunID: "n", DueTime: from, StartTime: to, Status: schedule.StatusTimedOut},
+	}
+	info := scheduleproto.Info(&schedule.Info{
+		ActionCount: 1, MissedCatchupWindow: 2, OverlapSkipped: 3, BufferDropped: 4, BufferSize: 5,
+		RunningWorkflows: runs, RecentActions: runs, FutureActionTimes: []time.Time{from, to}, CreateTime: from,
+	})
+	require.Len(t, info.RunningWorkflows, 1)
+	assert.Equal(t, "w", info.RunningWorkflows[0].WorkflowId)
+	require.Len(t, info.RecentActions, 2)
+	assert.Equal(t, "r", info.RecentActions[0].StartWorkflowResult.RunId)
+	assert.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, info.RecentActions[0].StartWorkflowStatus)
+	assert.Nil(t, info.RecentActions[1].StartWorkflowResult)
+	assert.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, info.RecentActions[1].StartWorkflowStatus)
+	assert.Len(t, info.FutureActionTimes, 2)
+	assert.Nil(t, info.UpdateTime)
+	assert.EqualValues(t, 15, info.ActionCount+info.MissedCatchupWindow+info.OverlapSkipped+info.BufferDropped+info.BufferSize)
+
+	native := native()
+	entry, err := scheduleproto.Entry(&schedule.Description{ID: "s", Schedule: native})
+	require.NoError(t, err)
+	assert.Equal(t, "carillon-run:report", entry.Info.WorkflowType.Name)
+}
