@@ -87,6 +87,8 @@ func TestHTTP(t *testing.T) {
 	code, _ = ask("POST", "/api/v1/namespaces/default/workflows/w1", `{"taskQueue":`)
 	assert.Equal(t, http.StatusBadRequest, code)
 	code, _ = ask("GET", "/api/v1/namespaces/default/schedules", "")
+	assert.Equal(t, http.StatusOK, code)
+	code, _ = ask("GET", "/api/v1/namespaces/default/workers", "")
 	assert.Equal(t, http.StatusNotImplemented, code)
 	code, _ = ask("GET", "/no/such/path", "")
 	assert.Equal(t, http.StatusNotFound, code)
