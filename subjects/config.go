@@ -246,6 +246,14 @@ func (n Names) ConsumersOfPool(shard int, pool string) []PoolConsumer {
 	return slices.DeleteFunc(n.PoolConsumers(shard), func(c PoolConsumer) bool { return c.Config.Durable != pool })
 }
 
+// PoolOfConsumer returns the pool whose processes take messages from a consumer that is in ConsumersByStream.
+func PoolOfConsumer(durable string) string {
+	if durable == transferConsumer {
+		return PoolHistory
+	}
+	return durable
+}
+
 // ConsumersByStream returns the consumers of all shards, by the name of their stream.
 func (n Names) ConsumersByStream(shards int) map[string][]jetstream.ConsumerConfig {
 	all := map[string][]jetstream.ConsumerConfig{}

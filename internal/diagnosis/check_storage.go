@@ -47,9 +47,9 @@ func checkInstallation(f *Facts) Check {
 		for j := range s.Consumers {
 			switch c := &s.Consumers[j]; {
 			case c.Missing:
-				missing = append(missing, fmt.Sprintf("consumer %s of %s", c.Pool, s.title()))
+				missing = append(missing, fmt.Sprintf("consumer %s of %s", c.Name, s.title()))
 			case c.Unfit:
-				unfit = append(unfit, fmt.Sprintf("consumer %s of %s", c.Pool, s.title()))
+				unfit = append(unfit, fmt.Sprintf("consumer %s of %s", c.Name, s.title()))
 			}
 		}
 	}

@@ -18,8 +18,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func well() *Facts {
 	pools := func() []Consumer {
 		return []Consumer{
-			{Pool: subjects.PoolGenerator, Waiting: 1}, {Pool: subjects.PoolInvoker, Waiting: 2},
-			{Pool: subjects.PoolBackfiller, Waiting: 1}, {Pool: subjects.PoolHistory, Waiting: 1},
+			{Name: subjects.PoolGenerator, Waiting: 1}, {Name: subjects.PoolInvoker, Waiting: 2},
+			{Name: subjects.PoolBackfiller, Waiting: 1}, {Name: subjects.PoolHistory, Waiting: 1},
 		}
 	}
 	return &Facts{
@@ -92,7 +92,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"stream missing": {func(f *Facts) { f.Streams[events] = Stream{Name: "CARILLON_EVENTS", Missing: true} },
 			"installation", Failed, "missing: stream CARILLON_EVENTS"},
 		"bucket unfit":     {func(f *Facts) { f.Streams[0].Unfit = true }, "installation", Failed, "bucket carillon-cluster"},
-		"consumer missing": {func(f *Facts) { f.Streams[tasks].Consumers[1] = Consumer{Pool: "invoker", Missing: true} }, "installation", Failed, "consumer invoker of stream CARILLON_TASKS_0"},
+		"consumer missing": {func(f *Facts) { f.Streams[tasks].Consumers[1] = Consumer{Name: "invoker", Missing: true} }, "installation", Failed, "consumer invoker of stream CARILLON_TASKS_0"},
 		"consumer unfit":   {func(f *Facts) { f.Streams[tasks].Consumers[1].Unfit = true }, "installation", Failed, "not as it must be: consumer invoker"},
 		"bucket missing": {func(f *Facts) {
 			f.Streams[0] = Stream{Name: "KV_carillon-state-1", Bucket: "carillon-state-1", Missing: true}

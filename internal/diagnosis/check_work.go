@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func checkFrontends(f *Facts) Check {
@@ -35,7 +37,7 @@ func stateOf(f *Facts, pool string) poolState {
 	for i := range f.Streams {
 		s := &f.Streams[i]
 		for _, c := range s.Consumers {
-			if c.Pool != pool || c.Missing {
+			if subjects.PoolOfConsumer(c.Name) != pool || c.Missing {
 				continue
 			}
 			state.consumers++

@@ -103,9 +103,9 @@ type Peer struct {
 	Lag uint64 `json:"lag,omitempty"`
 }
 
-// Consumer is the consumer of a pool.
+// Consumer is a consumer from which the processes of a pool take messages.
 type Consumer struct {
-	Pool    string `json:"pool"`
+	Name    string `json:"name"`
 	Missing bool   `json:"missing,omitempty"`
 	Unfit   bool   `json:"unfit,omitempty"`
 	// Waiting counts the open requests for messages by processes of the pool. Unasked is set if there were none for a second, and

@@ -74,7 +74,7 @@ func (g *gatherer) unasked() (all []*unasked) {
 }
 
 func (g *gatherer) lookAgain(ctx context.Context, u *unasked) {
-	consumer, err := g.JS.Consumer(ctx, u.stream, u.consumer.Pool)
+	consumer, err := g.JS.Consumer(ctx, u.stream, u.consumer.Name)
 	if err != nil {
 		u.asked = true // nothing is known, which is no reason for an alarm
 		return

@@ -80,7 +80,7 @@ func TestAPoolThatAsksNowAndThen(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 0)
 	g := gatherer{Config: Config{Conn: conn, JS: js, Names: names, Now: time.Now}, facts: &Facts{Streams: []Stream{{
-		Name: names.TaskStream(0), Consumers: []Consumer{{Pool: subjects.PoolInvoker}, {Pool: subjects.PoolGenerator}},
+		Name: names.TaskStream(0), Consumers: []Consumer{{Name: subjects.PoolInvoker}, {Name: subjects.PoolGenerator}},
 	}}}}
 	messages, err := natstest.Bus(t, js).Pull(t.Context(), names.TaskStream(0), names.PoolConsumers(0)[1].Config)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestAPoolThatGetsOn(t *testing.T) {
 	_, err = consumer.Next()
 	require.NoError(t, err)
 	g := gatherer{Config: Config{Conn: conn, JS: js, Names: names, Now: time.Now}, facts: &Facts{Streams: []Stream{{
-		Name: names.TaskStream(0), Consumers: []Consumer{{Pool: subjects.PoolInvoker, movement: movementOf(before)}},
+		Name: names.TaskStream(0), Consumers: []Consumer{{Name: subjects.PoolInvoker, movement: movementOf(before)}},
 	}}}}
 	g.awaitAsked(t.Context())
 	assert.False(t, g.facts.Streams[0].Consumers[0].Unasked)

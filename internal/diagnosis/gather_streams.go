@@ -124,7 +124,7 @@ func (l *lookup) describe(info *jetstream.StreamInfo, server string) {
 func (g *gatherer) consumer(
 	ctx context.Context, l *lookup, stream jetstream.Stream, want jetstream.ConsumerConfig,
 ) Consumer {
-	found := Consumer{Pool: want.Durable}
+	found := Consumer{Name: want.Durable}
 	consumer, err := stream.Consumer(ctx, want.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		found.Missing = true
