@@ -87,6 +87,16 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 	}, nil
 }
 
+// With returns a client on the same connection that speaks for another namespace and names another caller.
+func (c *Client) With(namespace, identity string) (*Client, error) {
+	if err := schedule.ValidateNamespace(namespace); err != nil {
+		return nil, err
+	}
+	other := *c
+	other.namespace, other.identity = namespace, identity
+	return &other, nil
+}
+
 // Namespace returns the namespace the client speaks for.
 func (c *Client) Namespace() string { return c.namespace }
 

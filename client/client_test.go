@@ -169,3 +169,16 @@ func TestConfigIsChecked(t *testing.T) {
 		assert.Equal(t, field, e.Field)
 	}
 }
+
+func TestWithAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	conn, _ := natstest.Connect(t, natstest.Shared(t))
+	c, err := client.New(conn, client.Config{Namespace: "one"})
+	require.NoError(t, err)
+	other, err := c.With("two", "ann")
+	require.NoError(t, err)
+	assert.Equal(t, "two", other.Namespace())
+	assert.Equal(t, "one", c.Namespace())
+	_, err = c.With("a.b", "ann")
+	assert.ErrorIs(t, err, client.ErrInvalidArgument)
+}

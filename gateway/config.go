@@ -32,7 +32,7 @@ type Config struct {
 	Created time.Time
 	// Cluster holds the search attributes of namespaces.
 	Cluster *kv.Cluster
-	// API asks the frontend to change namespaces.
+	// API asks the frontend about schedules, and to change namespaces.
 	API *client.Client
 	// Known are the namespaces as this process knows them. Records are those that are stored.
 	Known   namespaces.Source

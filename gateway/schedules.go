@@ -37,9 +37,7 @@ type aboutSchedule interface {
 
 // schedules returns a client of the frontend that speaks for a client of Temporal.
 func (g *Gateway) schedules(r inNamespace, identity string) (*client.Client, error) {
-	return client.New(g.config.Conn, client.Config{
-		Namespace: r.GetNamespace(), Prefix: g.config.Names.Prefix(), Identity: cmp.Or(identity, anonymous),
-	})
+	return g.config.API.With(r.GetNamespace(), cmp.Or(identity, anonymous))
 }
 
 // schedule is schedules for a request about one schedule, which it checks. The ID of the request may be missing.

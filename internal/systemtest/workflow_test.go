@@ -257,6 +257,16 @@ func TestTemporalWorker(t *testing.T) {
 		events := s.replay(run)
 		require.Len(t, events, 11)
 	})
+	t.Run("schedule", func(t *testing.T) { // the frontend is in the same process
+		handle, err := s.ScheduleClient().Create(t.Context(), sdkclient.ScheduleOptions{
+			ID: "s", Action: &sdkclient.ScheduleWorkflowAction{ID: "scheduled", Workflow: hello, TaskQueue: workflowQueue, Args: []any{"world"}},
+		})
+		require.NoError(t, err)
+		d, err := handle.Describe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "hello", d.Schedule.Action.(*sdkclient.ScheduleWorkflowAction).Workflow)
+		require.NoError(t, handle.Delete(t.Context()))
+	})
 	t.Run("order", func(t *testing.T) {
 		run := s.start("order", order, 6, time.Hour)
 		natstest.Eventually(t, patience, "the order to wait for its payment", func() bool {
