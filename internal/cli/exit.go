@@ -21,7 +21,7 @@ const (
 	ExitNotFound = 3
 	// ExitConflict: the object exists already, somebody else has changed it, or its state does not allow the request.
 	ExitConflict = 4
-	// ExitUnavailable: no NATS server or frontend answers in time.
+	// ExitUnavailable: no NATS server, frontend or gateway answers in time.
 	ExitUnavailable = 5
 	// ExitDenied: NATS refuses the connection, or does not permit the request.
 	ExitDenied = 6
@@ -38,7 +38,7 @@ var exits = []string{
 	ExitUsage:       "wrong usage, settings or input: nothing was done",
 	ExitNotFound:    "what the command is about does not exist",
 	ExitConflict:    "it exists already, was changed by somebody else, or is in no state for what was asked",
-	ExitUnavailable: "no NATS server or frontend answers, or not in time: trying again may help",
+	ExitUnavailable: "no NATS server, frontend or gateway answers, or not in time: trying again may help",
 	ExitDenied:      "NATS does not let you in, or not do this",
 	ExitLimit:       "a limit is reached; the error names it",
 	ExitPartly:      "an import took what it could; what it left out is named",

@@ -16,7 +16,7 @@ func TestHelp(t *testing.T) {
 		"schedule pause", "schedule trigger", "schedule apply", "schedule diff", "schedule export", "import",
 		"import crontab", "import k8s-cronjob", "import temporal-json", "version",
 		"namespace", "namespace create", "namespace delete", "namespace describe", "namespace freeze", "namespace list",
-		"namespace unfreeze", "namespace update",
+		"namespace unfreeze", "namespace update", "workflow", "workflow start",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ dependency, and "carillon server" brings its own.`,
 	root.AddCommand(inGroup(groupAll, a.serverCommand())...)
 	root.AddCommand(inGroup(groupOne, a.roleCommands()...)...)
 	root.AddCommand(inGroup(groupUse,
-		a.scheduleCommand(), a.calendarCommand(), a.bulkCommand(), a.runCommand(), a.specCommand(), a.namespaceCommand(),
+		a.scheduleCommand(), a.calendarCommand(), a.bulkCommand(), a.runCommand(), a.workflowCommand(), a.specCommand(), a.namespaceCommand(),
 		a.versionCommand(),
 	)...)
 	root.AddCommand(inGroup(groupUse, a.importCommand(), a.dlqCommand())...)

@@ -36,8 +36,9 @@ func fromPlain(p payload.Payload) *commonpb.Payload {
 	return &commonpb.Payload{Metadata: p.Metadata, Data: p.Data}
 }
 
-// arguments returns the payloads of a JSON list; nil if there are none.
-func arguments(list json.RawMessage) (*commonpb.Payloads, *jsontext.Problem) {
+// Arguments returns the payloads of a JSON list, such as the input of a workflow; nil if there are none. The problem says that the text is no
+// list, or which element cannot be a payload.
+func Arguments(list json.RawMessage) (*commonpb.Payloads, *jsontext.Problem) {
 	all, problem := payload.ParseList(list)
 	if problem != nil || len(all) == 0 {
 		return nil, problem
@@ -49,8 +50,8 @@ func arguments(list json.RawMessage) (*commonpb.Payloads, *jsontext.Problem) {
 	return payloads, nil
 }
 
-// fields returns named payloads; nil if there are none.
-func fields(texts map[string]json.RawMessage) (map[string]*commonpb.Payload, *jsontext.Problem) {
+// Fields returns named payloads, such as those of a memo; nil if there are none. The problem names the one that cannot be a payload.
+func Fields(texts map[string]json.RawMessage) (map[string]*commonpb.Payload, *jsontext.Problem) {
 	var all map[string]*commonpb.Payload
 	for name, text := range texts {
 		p, problem := Payload(text)

@@ -44,7 +44,7 @@ func Request(
 			return nil, problem
 		}
 	}
-	attributes, problem := fields(action.SearchAttributes)
+	attributes, problem := Fields(action.SearchAttributes)
 	if problem != nil {
 		return nil, problem
 	}
@@ -68,12 +68,12 @@ func timeout(d schedule.Duration) *durationpb.Duration {
 }
 
 func fillInput(r *workflowservice.StartWorkflowExecutionRequest, action *schedule.Action) (problem *jsontext.Problem) {
-	r.Input, problem = arguments(action.Input)
+	r.Input, problem = Arguments(action.Input)
 	return problem
 }
 
 func fillHeader(r *workflowservice.StartWorkflowExecutionRequest, action *schedule.Action) *jsontext.Problem {
-	header, problem := fields(action.HeaderPayloads)
+	header, problem := Fields(action.HeaderPayloads)
 	for name, text := range action.Headers {
 		if header == nil {
 			header = map[string]*commonpb.Payload{}
@@ -87,7 +87,7 @@ func fillHeader(r *workflowservice.StartWorkflowExecutionRequest, action *schedu
 }
 
 func fillMemo(r *workflowservice.StartWorkflowExecutionRequest, action *schedule.Action) *jsontext.Problem {
-	memo, problem := fields(action.Memo)
+	memo, problem := Fields(action.Memo)
 	if len(memo) > 0 {
 		r.Memo = &commonpb.Memo{Fields: memo}
 	}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/workflows"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	defaultGateway = "127.0.0.1:7233"
+	// gatewayPatience bounds each call to the gateway, except the wait for a result.
+	gatewayPatience = 15 * time.Second
+)
+
+func (a *app) workflowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workflow",
+		Short: "Start workflows, look at them, signal them and end them",
+		Long: `Starts workflows, shows them, signals them and ends them, through a gateway. Their
+code runs in workers made with one of Temporal's SDKs. Temporal's own command line
+does all this and more, at the same address.`,
+		Example: `  carillon workflow start order-17 --type Order --task-queue orders --input '[{"item": 3}]' --wait
+  carillon workflow list --query "ExecutionStatus = 'Running'"
+  carillon workflow show order-17`,
+	}
+	makeParent(cmd)
+	cmd.AddCommand(a.workflowStartCommand(), a.workflowListCommand(), a.workflowDescribeCommand(), a.workflowShowCommand(),
+		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand())
+	return cmd
+}
+
+// gatewayFlags say where the gateway is.
+type gatewayFlags struct {
+	address string
+	tls     bool
+}
+
+func (g *gatewayFlags) define(cmd *cobra.Command) {
+	addFlags(cmd, "Gateway", func(flags *pflag.FlagSet) {
+		flags.StringVar(&g.address, "address", defaultGateway, "`HOST:PORT` where a gateway answers over gRPC")
+		flags.BoolVar(&g.tls, "tls", false, "talk to it over TLS, with the files of --tls-ca, --tls-cert and --tls-key")
+	})
+}
+
+// callGateway connects to the gateway, makes a call and closes the connection.
+func (a *app) callGateway(
+	ctx context.Context, g gatewayFlags, call func(context.Context, workflowservice.WorkflowServiceClient) error,
+) error {
+	secure := insecure.NewCredentials()
+	if g.tls {
+		config, err := a.gatewayTLS()
+		if err != nil {
+			return err
+		}
+		secure = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient(g.address, grpc.WithTransportCredentials(secure))
+	if err != nil {
+		return usagef("--address: %w", err)
+	}
+	defer conn.Close()
+	return explainGateway(g.address, call(ctx, workflowservice.NewWorkflowServiceClient(conn)))
+}
+
+// gatewayTLS reads the files of the flags that also serve for NATS.
+func (a *app) gatewayTLS() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file := a.global.tlsCA; file != "" {
+		text, err := a.env.ReadFile(file)
+		if err != nil {
+			return nil, usagef("--tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usagef("--tls-ca: %s has no certificate", file)
+		}
+	}
+	if a.global.tlsCert != "" {
+		certificate, err := tls.LoadX509KeyPair(a.global.tlsCert, a.global.tlsKey)
+		if err != nil {
+			return nil, usagef("--tls-cert: %w", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}
+
+// codeOfStatus gives an error of the gateway the exit code that the same error of the API has.
+var codeOfStatus = map[codes.Code]schedule.Code{
+	codes.InvalidArgument:    schedule.CodeInvalidArgument,
+	codes.NotFound:           schedule.CodeNotFound,
+	codes.AlreadyExists:      schedule.CodeAlreadyExists,
+	codes.FailedPrecondition: schedule.CodeFailedPrecondition,
+	codes.Unavailable:        schedule.CodeUnavailable,
+	codes.DeadlineExceeded:   schedule.CodeUnavailable,
+	codes.PermissionDenied:   schedule.CodePermissionDenied,
+	codes.Unauthenticated:    schedule.CodePermissionDenied,
+	codes.ResourceExhausted:  schedule.CodeResourceExhausted,
+}
+
+// explainGateway turns an error of gRPC into one of this program, and adds a hint at what to do.
+func explainGateway(address string, err error) error {
+	answer, is := status.FromError(err)
+	if err == nil || !is {
+		return err
+	}
+	code, known := codeOfStatus[answer.Code()]
+	switch {
+	case !known:
+		return fmt.Errorf("%s (%s)", answer.Message(), answer.Code())
+	case code == schedule.CodeUnavailable:
+		return withHint(schedule.Errorf(code, "the gateway at %s: %s", address, answer.Message()),
+			"start one with carillon server or carillon gateway, or name its --address")
+	case code == schedule.CodeNotFound:
+		return withHint(schedule.Errorf(code, "%s", answer.Message()), "carillon workflow list shows the workflows; --namespace chooses a namespace")
+	}
+	return schedule.Errorf(code, "%s", answer.Message())
+}
+
+// limited bounds a call that the gateway answers at once.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, gatewayPatience)
+}
+
+// messageJSON writes a message as Temporal's HTTP API does: a payload of JSON is shown as that JSON.
+func messageJSON(message proto.Message) (json.RawMessage, error) {
+	return temporalproto.CustomJSONMarshalOptions{
+		Metadata: map[string]any{common.EnablePayloadShorthandMetadataKey: true},
+	}.Marshal(message)
+}
+
+// messagesJSON is messageJSON for each message.
+func messagesJSON[M proto.Message](all []M) ([]json.RawMessage, error) {
+	texts := make([]json.RawMessage, len(all))
+	for i, message := range all {
+		var err error
+		if texts[i], err = messageJSON(message); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// payloadsOf encodes the arguments of a workflow or signal: a JSON list, as in the action of a schedule.
+func payloadsOf(input json.RawMessage) (*common.Payloads, error) {
+	all, problem := workflows.Arguments(input)
+	if problem != nil {
+		return nil, usagef("--input: %s", strings.TrimSpace(problem.Path+" "+problem.Message))
+	}
+	return all, nil
+}
+
+// runFlag names one run of a workflow ID.
+type runFlag struct{ id string }
+
+func (r *runFlag) define(cmd *cobra.Command) {
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		flags.StringVar(&r.id, "run-id", "", "the run `RUN` of the workflow; its newest one if not given")
+	})
+}
+
+func (r *runFlag) of(workflowID string) *common.WorkflowExecution {
+	return &common.WorkflowExecution{WorkflowId: workflowID, RunId: r.id}
+}
