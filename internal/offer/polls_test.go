@@ -100,6 +100,13 @@ func (w *waiting) got(t testing.TB) string {
 	}
 }
 
+// leave ends a poll that has no task, and returns when the gateway knows.
+func (w *waiting) leave(t testing.TB) {
+	t.Helper()
+	w.cancel()
+	require.Empty(t, w.got(t))
+}
+
 func offered(t testing.TB, o *Offerer, q Queue, patience time.Duration) Poller {
 	t.Helper()
 	found, err := o.Offer(t.Context(), q, patience)
@@ -181,7 +188,7 @@ func TestAnOfferThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	g, o := runGateway(t, url(t), names, time.Hour, time.Hour), newOfferer(t, url(t), names)
-	g.poll(t, workflows, "w").cancel()
+	g.poll(t, workflows, "w").leave(t)
 	natstest.Eventually(t, natstest.Patience, "the poll has ended", func() bool { return g.count(workflows) == 0 })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -228,7 +235,7 @@ func TestNobodyAfterAWhile(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	g, o := runGateway(t, url(t), names, 0, 50*time.Millisecond), newOfferer(t, url(t), names)
-	g.poll(t, workflows, "w").cancel()
+	g.poll(t, workflows, "w").leave(t)
 	natstest.Eventually(t, natstest.Patience, "nobody is there", func() bool {
 		_, err := o.Offer(t.Context(), workflows, 0)
 		require.ErrorIs(t, err, ErrNobody)
@@ -244,7 +251,7 @@ func TestStandingOffersKeepNobodyThere(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	g, o := runGateway(t, url(t), names, 0, 50*time.Millisecond), newOfferer(t, url(t), names)
-	g.poll(t, workflows, "w").cancel()
+	g.poll(t, workflows, "w").leave(t)
 	var offering sync.WaitGroup
 	defer offering.Wait()
 	for range 4 {
@@ -364,7 +371,7 @@ func TestSeveralGateways(t *testing.T) {
 	names := natstest.Names(t)
 	o := newOfferer(t, url(t), names)
 	idle, busy := runGateway(t, url(t), names, 0, time.Hour), runGateway(t, url(t), names, 0, time.Hour)
-	idle.poll(t, workflows, "idle").cancel()
+	idle.poll(t, workflows, "idle").leave(t)
 	natstest.Eventually(t, natstest.Patience, "one gateway has no poll", func() bool { return idle.count(workflows) == 0 })
 	for i := range 20 {
 		w := busy.poll(t, workflows, "busy")
@@ -379,7 +386,7 @@ func TestAGatewayThatComesLater(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	o, old := newOfferer(t, url(t), names), runGateway(t, url(t), names, 0, time.Hour)
-	old.poll(t, workflows, "w").cancel()
+	old.poll(t, workflows, "w").leave(t)
 	natstest.Eventually(t, natstest.Patience, "the poll has ended", func() bool { return old.count(workflows) == 0 })
 	found := make(chan Poller, 1)
 	go func() {
@@ -415,7 +422,7 @@ func TestWhoPolls(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	first, second := runGateway(t, url(t), names, 0, 0), runGateway(t, url(t), names, 0, 0)
-	first.poll(t, workflows, "w1").cancel()
+	first.poll(t, workflows, "w1").leave(t)
 	second.poll(t, workflows, "w1")
 	second.poll(t, workflows, "w2")
 	first.poll(t, Queue{Namespace: "default", Kind: Activity, Name: "q q"}, "w3")
