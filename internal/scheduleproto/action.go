@@ -35,7 +35,7 @@ func actionProto(a *schedule.Action) (*schedulepb.ScheduleAction, error) {
 	w := &workflowpb.NewWorkflowExecutionInfo{
 		WorkflowId: a.WorkflowID, WorkflowType: typeProto(a),
 		TaskQueue:                &taskqueuepb.TaskQueue{Name: a.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-		WorkflowExecutionTimeout: durationProto(a.ExecutionTimeout), WorkflowRunTimeout: durationProto(a.RunTimeout),
+		WorkflowExecutionTimeout: workflows.Duration(a.ExecutionTimeout), WorkflowRunTimeout: workflows.Duration(a.RunTimeout),
 	}
 	if a.Kind.IsWorkflow() {
 		if err := fillContents(w, a); err != nil {

@@ -105,18 +105,18 @@ func Replace(current *schedule.Schedule, p *schedulepb.Schedule) (schedule.Sched
 	}
 	next.Policies.ConcurrencyLimit, next.Policies.CatchupMode = current.Policies.ConcurrencyLimit, current.Policies.CatchupMode
 	next.Policies.LostRuns = current.Policies.LostRuns
-	if err := replaceSpec(current, &next, proto.Equal(before.Spec, after.Spec)); err != nil {
+	if err := replaceSpec(current, &next, before.Spec, after.Spec); err != nil {
 		return next, err
 	}
 	return next, replaceAction(current, &next, proto.Equal(before.Action, after.Action))
 }
 
-func replaceSpec(current, next *schedule.Schedule, same bool) error {
-	if same {
+func replaceSpec(current, next *schedule.Schedule, before, after *schedulepb.ScheduleSpec) error {
+	if proto.Equal(before, after) {
 		next.Spec = current.Spec
 		return nil
 	}
-	if hidden := hiddenParts(&current.Spec); len(hidden) > 0 {
+	if hidden := hiddenParts(&current.Spec, before); len(hidden) > 0 {
 		return serviceerror.NewFailedPrecondition("schedule.spec: has " + strings.Join(hidden, ", ") + ", which Temporal's clients " +
 			"cannot change: send the spec as it is described, or change it by carillon schedule")
 	}

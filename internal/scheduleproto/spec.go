@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -24,7 +25,7 @@ func specProto(s *schedule.Spec) (*schedulepb.ScheduleSpec, error) {
 		return nil, err
 	}
 	p := &schedulepb.ScheduleSpec{
-		StartTime: timeProto(s.StartTime), EndTime: timeProto(s.EndTime), Jitter: durationProto(s.Jitter),
+		StartTime: timeProto(s.StartTime), EndTime: timeProto(s.EndTime), Jitter: workflows.Duration(s.Jitter),
 		TimezoneName: zone, TimezoneData: s.TimeZoneData,
 	}
 	if p.StructuredCalendar, err = calendarsProto(s.StructuredCalendars, s.Calendars); err != nil {
@@ -62,7 +63,7 @@ func showCron(p *schedulepb.ScheduleSpec, text string) error {
 }
 
 func intervalProto(i schedule.Interval) *schedulepb.IntervalSpec {
-	return &schedulepb.IntervalSpec{Interval: durationpb.New(i.Every.Std()), Phase: durationProto(i.Phase)}
+	return &schedulepb.IntervalSpec{Interval: durationpb.New(i.Every.Std()), Phase: workflows.Duration(i.Phase)}
 }
 
 // calendarsProto returns calendars of both forms.
@@ -132,14 +133,10 @@ func hiddenFields(s *schedule.Spec) (hidden []string) {
 	return hidden
 }
 
-// hiddenParts names all that Temporal's clients cannot see of a valid spec.
-func hiddenParts(s *schedule.Spec) []string {
+// hiddenParts names all that Temporal's clients cannot see of a spec. shown is what they see.
+func hiddenParts(s *schedule.Spec, shown *schedulepb.ScheduleSpec) []string {
 	hidden := hiddenFields(s)
-	p, err := specProto(s)
-	if err != nil {
-		return append(hidden, "what cannot be shown")
-	}
-	for _, c := range slices.Concat(p.StructuredCalendar, p.ExcludeStructuredCalendar) {
+	for _, c := range slices.Concat(shown.StructuredCalendar, shown.ExcludeStructuredCalendar) {
 		if strings.HasPrefix(c.Comment, marker+"a calendar") {
 			return append(hidden, "days such as L, 15W or fri#2")
 		}
@@ -267,14 +264,6 @@ func timesProto(times []time.Time) (all []*timestamppb.Timestamp) {
 		all = append(all, timestamppb.New(t))
 	}
 	return all
-}
-
-// durationProto returns nil for zero, which stands for none.
-func durationProto(d schedule.Duration) *durationpb.Duration {
-	if d == 0 {
-		return nil
-	}
-	return durationpb.New(d.Std())
 }
 
 func parseTime(field string, t *timestamppb.Timestamp) (time.Time, error) {

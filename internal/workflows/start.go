@@ -28,8 +28,8 @@ func Request(
 		Namespace: of.Namespace, WorkflowId: start.WorkflowID, RequestId: start.RequestID, Identity: Identity(of.ID),
 		WorkflowType:             &commonpb.WorkflowType{Name: action.Type},
 		TaskQueue:                &taskqueuepb.TaskQueue{Name: start.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-		WorkflowExecutionTimeout: timeout(action.ExecutionTimeout), WorkflowRunTimeout: timeout(action.RunTimeout),
-		WorkflowTaskTimeout:      timeout(action.TaskTimeout),
+		WorkflowExecutionTimeout: Duration(action.ExecutionTimeout), WorkflowRunTimeout: Duration(action.RunTimeout),
+		WorkflowTaskTimeout:      Duration(action.TaskTimeout),
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		LastCompletionResult:     resultOf(last.Success), ContinuedFailure: continued(last.Failure),
@@ -60,7 +60,8 @@ func Request(
 // Identity is the identity under which a schedule starts and ends executions.
 func Identity(scheduleID string) string { return "schedule " + scheduleID }
 
-func timeout(d schedule.Duration) *durationpb.Duration {
+// Duration returns a duration, such as a timeout, in the form of Temporal's messages; nil for zero, which stands for none.
+func Duration(d schedule.Duration) *durationpb.Duration {
 	if d == 0 {
 		return nil
 	}
