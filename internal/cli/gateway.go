@@ -24,6 +24,9 @@ const (
 	off = "off"
 )
 
+// defaultGateway is where a gateway serves, and where its clients look for it.
+const defaultGateway = "127.0.0.1:7233"
+
 // gatewayOptions are the flags of the commands that run a gateway.
 type gatewayOptions struct {
 	grpc, http    string
@@ -33,7 +36,7 @@ type gatewayOptions struct {
 
 func (o *gatewayOptions) define(cmd *cobra.Command) {
 	addFlags(cmd, "Temporal's clients", func(flags *pflag.FlagSet) {
-		flags.StringVar(&o.grpc, "grpc", "127.0.0.1:7233", "serve Temporal's clients, over gRPC, on `ADDRESS`; off for nowhere")
+		flags.StringVar(&o.grpc, "grpc", defaultGateway, "serve Temporal's clients, over gRPC, on `ADDRESS`; off for nowhere")
 		flags.StringVar(&o.http, "http-api", "127.0.0.1:8233", "serve the same as JSON over HTTP on `ADDRESS`; off for nowhere")
 		flags.StringVar(&o.cert, "grpc-cert", "", "serve Temporal's clients over TLS only, with the certificate of `FILE`")
 		flags.StringVar(&o.key, "grpc-key", "", "`FILE` of the key of that certificate")
@@ -69,7 +72,7 @@ func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Li
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as 127.0.0.1:7233, or off", flag, address)
+		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as %s, or off", flag, address, defaultGateway)
 	}
 	if o.cert == "" && !o.insecure && !isLoopback(host) {
 		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, and --grpc-client-ca to "+
@@ -110,15 +113,22 @@ func (o *gatewayOptions) tls() (*tls.Config, error) {
 	if o.ca == "" {
 		return config, nil
 	}
-	text, err := os.ReadFile(o.ca)
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config.ClientCAs, err = readAuthorities("grpc-client-ca", o.ca)
+	return config, err
+}
+
+// readAuthorities reads the certificates of authorities from the file of a flag.
+func readAuthorities(flag, file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("--grpc-client-ca: %w", err)
+		return nil, usagef("--%s: %w", flag, err)
 	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, usagef("--grpc-client-ca: %s has no certificate", o.ca)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, usagef("--%s: %s has no certificate", flag, file)
 	}
-	return config, nil
+	return pool, nil
 }
 
 // gatewayCommand runs the gateway on its own.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,11 +24,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-const (
-	defaultGateway = "127.0.0.1:7233"
-	// gatewayPatience bounds each call to the gateway, except the wait for a result.
-	gatewayPatience = 15 * time.Second
-)
+// gatewayPatience bounds each call to the gateway, except the wait for a result.
+const gatewayPatience = 15 * time.Second
 
 func (a *app) workflowCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -73,7 +69,7 @@ func (a *app) callGateway(
 		}
 		secure = credentials.NewTLS(config)
 	}
-	conn, err := grpc.NewClient(g.address, grpc.WithTransportCredentials(secure))
+	conn, err := grpc.NewClient(g.address, grpc.WithTransportCredentials(secure), grpc.WithUnaryInterceptor(boundCall))
 	if err != nil {
 		return usagef("--address: %w", err)
 	}
@@ -82,16 +78,11 @@ func (a *app) callGateway(
 }
 
 // gatewayTLS reads the files of the flags that also serve for NATS.
-func (a *app) gatewayTLS() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if file := a.global.tlsCA; file != "" {
-		text, err := a.env.ReadFile(file)
-		if err != nil {
-			return nil, usagef("--tls-ca: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, usagef("--tls-ca: %s has no certificate", file)
+func (a *app) gatewayTLS() (config *tls.Config, err error) {
+	config = &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.global.tlsCA != "" {
+		if config.RootCAs, err = readAuthorities("tls-ca", a.global.tlsCA); err != nil {
+			return nil, err
 		}
 	}
 	if a.global.tlsCert != "" {
@@ -119,45 +110,51 @@ var codeOfStatus = map[codes.Code]schedule.Code{
 
 // explainGateway turns an error of gRPC into one of this program, and adds a hint at what to do.
 func explainGateway(address string, err error) error {
-	answer, is := status.FromError(err)
+	told, is := status.FromError(err)
 	if err == nil || !is {
 		return err
 	}
-	code, known := codeOfStatus[answer.Code()]
+	code, known := codeOfStatus[told.Code()]
 	switch {
 	case !known:
-		return fmt.Errorf("%s (%s)", answer.Message(), answer.Code())
+		return fmt.Errorf("%s (%s)", told.Message(), told.Code())
 	case code == schedule.CodeUnavailable:
-		return withHint(schedule.Errorf(code, "the gateway at %s: %s", address, answer.Message()),
+		return withHint(schedule.Errorf(code, "the gateway at %s: %s", address, told.Message()),
 			"start one with carillon server or carillon gateway, or name its --address")
 	case code == schedule.CodeNotFound:
-		return withHint(schedule.Errorf(code, "%s", answer.Message()), "carillon workflow list shows the workflows; --namespace chooses a namespace")
+		return withHint(schedule.Errorf(code, "%s", told.Message()), "carillon workflow list shows the workflows; --namespace chooses a namespace")
 	}
-	return schedule.Errorf(code, "%s", answer.Message())
+	return schedule.Errorf(code, "%s", told.Message())
 }
 
-// limited bounds a call that the gateway answers at once.
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, gatewayPatience)
+// boundCall bounds a call, unless it is a poll, which the gateway answers when something has happened.
+func boundCall(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	if r, is := request.(*workflowservice.GetWorkflowExecutionHistoryRequest); !is || !r.WaitNewEvent {
+		bounded, cancel := context.WithTimeout(ctx, gatewayPatience)
+		defer cancel()
+		ctx = bounded
+	}
+	return call(ctx, method, request, reply, conn, options...)
 }
 
-// messageJSON writes a message as Temporal's HTTP API does: a payload of JSON is shown as that JSON.
-func messageJSON(message proto.Message) (json.RawMessage, error) {
+// answer is a message of Temporal that can be printed. As JSON it is what Temporal's HTTP API shows: a payload of JSON is that JSON.
+type answer[M proto.Message] struct{ of M }
+
+// MarshalJSON encodes the message.
+func (a answer[M]) MarshalJSON() ([]byte, error) {
 	return temporalproto.CustomJSONMarshalOptions{
 		Metadata: map[string]any{common.EnablePayloadShorthandMetadataKey: true},
-	}.Marshal(message)
+	}.Marshal(a.of)
 }
 
-// messagesJSON is messageJSON for each message.
-func messagesJSON[M proto.Message](all []M) ([]json.RawMessage, error) {
-	texts := make([]json.RawMessage, len(all))
+func answers[M proto.Message](all []M) []answer[M] {
+	list := make([]answer[M], len(all))
 	for i, message := range all {
-		var err error
-		if texts[i], err = messageJSON(message); err != nil {
-			return nil, err
-		}
+		list[i] = answer[M]{message}
 	}
-	return texts, nil
+	return list
 }
 
 // payloadsOf encodes the arguments of a workflow or signal: a JSON list, as in the action of a schedule.

@@ -122,8 +122,6 @@ func (a *app) changeWorkflow(
 	ctx context.Context, gateway gatewayFlags, done string, call func(context.Context, workflowservice.WorkflowServiceClient) error,
 ) error {
 	return a.callGateway(ctx, gateway, func(ctx context.Context, api workflowservice.WorkflowServiceClient) error {
-		ctx, cancel := limited(ctx)
-		defer cancel()
 		if err := call(ctx, api); err != nil {
 			return err
 		}

@@ -62,7 +62,10 @@ func (l *workflowList) run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.printWorkflows(l.output, all)
+		id := func(one *answer[*workflow.WorkflowExecutionInfo]) string {
+			return one.of.GetExecution().GetWorkflowId()
+		}
+		return printList(a, l.output, answers(all), id, func(w io.Writer) error { return render.Workflows(w, all, a.view()) })
 	})
 }
 
@@ -70,8 +73,6 @@ func (l *workflowList) run(ctx context.Context, a *app) error {
 func (a *app) listWorkflows(
 	ctx context.Context, api workflowservice.WorkflowServiceClient, query string, limit int,
 ) (all []*workflow.WorkflowExecutionInfo, err error) {
-	ctx, cancel := limited(ctx)
-	defer cancel()
 	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: a.global.namespace, Query: query}
 	for len(all) < limit {
 		request.PageSize = int32(limit - len(all))
@@ -85,22 +86,6 @@ func (a *app) listWorkflows(
 		}
 	}
 	return all, nil
-}
-
-func (a *app) printWorkflows(output outputFlag, all []*workflow.WorkflowExecutionInfo) error {
-	texts, err := messagesJSON(all)
-	if err != nil || !output.quiet {
-		return a.printOr(err, output, texts, func(w io.Writer) error { return render.Workflows(w, all, a.view()) })
-	}
-	return printList(a, output, all, func(one **workflow.WorkflowExecutionInfo) string { return (*one).GetExecution().GetWorkflowId() }, nil)
-}
-
-// printOr prints unless there was an error.
-func (a *app) printOr(err error, output outputFlag, answer any, forPeople func(io.Writer) error) error {
-	if err != nil {
-		return err
-	}
-	return a.print(output, answer, forPeople)
 }
 
 // look shows something of one run.
@@ -134,16 +119,14 @@ func (a *app) workflowDescribeCommand() *cobra.Command {
 func (a *app) describeWorkflow(
 	ctx context.Context, api workflowservice.WorkflowServiceClient, execution *common.WorkflowExecution, output outputFlag,
 ) error {
-	ctx, cancel := limited(ctx)
-	defer cancel()
 	reply, err := api.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: a.global.namespace, Execution: execution,
 	})
 	if err != nil {
 		return err
 	}
-	text, err := messageJSON(reply)
-	return a.printOr(err, output, text, func(w io.Writer) error { return render.Workflow(w, reply, a.view()) })
+	shown := answer[*workflowservice.DescribeWorkflowExecutionResponse]{reply}
+	return a.print(output, shown, func(w io.Writer) error { return render.Workflow(w, reply, a.view()) })
 }
 
 func (a *app) workflowShowCommand() *cobra.Command {
@@ -164,8 +147,7 @@ func (a *app) showHistory(
 	if err != nil {
 		return err
 	}
-	texts, err := messagesJSON(events)
-	return a.printOr(err, output, texts, func(w io.Writer) error { return render.History(w, eventRows(events), a.view()) })
+	return a.print(output, answers(events), func(w io.Writer) error { return render.History(w, eventRows(events), a.view()) })
 }
 
 // readHistory reads all pages of a history.
@@ -173,7 +155,7 @@ func readHistory(
 	ctx context.Context, api workflowservice.WorkflowServiceClient, request *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (events []*history.HistoryEvent, err error) {
 	for {
-		page, err := readPage(ctx, api, request)
+		page, err := api.GetWorkflowExecutionHistory(ctx, request)
 		if err != nil {
 			return nil, err
 		}
@@ -182,14 +164,6 @@ func readHistory(
 			return events, nil
 		}
 	}
-}
-
-func readPage(
-	ctx context.Context, api workflowservice.WorkflowServiceClient, request *workflowservice.GetWorkflowExecutionHistoryRequest,
-) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	return api.GetWorkflowExecutionHistory(ctx, request)
 }
 
 // eventRows returns what the table of a history says of each event.

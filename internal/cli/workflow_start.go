@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -88,15 +86,8 @@ func (s *workflowStart) request(namespace, id, identity string) (*workflowservic
 		WorkflowType: &common.WorkflowType{Name: s.kind}, TaskQueue: &taskqueue.TaskQueue{Name: cmp.Or(s.queue, defaultTaskQueue)},
 		Input: input, Memo: &common.Memo{Fields: fields},
 		WorkflowIdReusePolicy: reusePolicies[s.reuse], WorkflowIdConflictPolicy: conflictPolicies[s.conflict],
-		WorkflowExecutionTimeout: protoDuration(s.execution), WorkflowRunTimeout: protoDuration(s.run), WorkflowStartDelay: protoDuration(s.late),
+		WorkflowExecutionTimeout: workflows.Duration(s.execution), WorkflowRunTimeout: workflows.Duration(s.run), WorkflowStartDelay: workflows.Duration(s.late),
 	}, nil
-}
-
-func protoDuration(d schedule.Duration) *durationpb.Duration {
-	if d == 0 {
-		return nil
-	}
-	return durationpb.New(time.Duration(d))
 }
 
 func (a *app) workflowStartCommand() *cobra.Command {
@@ -136,9 +127,7 @@ func (a *app) startWorkflow(
 	ctx context.Context, api workflowservice.WorkflowServiceClient, request *workflowservice.StartWorkflowExecutionRequest,
 	wait bool, output outputFlag,
 ) error {
-	first, cancel := limited(ctx)
-	defer cancel()
-	reply, err := api.StartWorkflowExecution(first, request)
+	reply, err := api.StartWorkflowExecution(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -146,11 +135,7 @@ func (a *app) startWorkflow(
 	if wait {
 		return a.printResult(ctx, api, execution, output)
 	}
-	text, err := messageJSON(execution)
-	if err != nil {
-		return err
-	}
-	return a.print(output, text, func(w io.Writer) error {
+	return a.print(output, answer[*common.WorkflowExecution]{execution}, func(w io.Writer) error {
 		verb := "started"
 		if !reply.Started {
 			verb = "is running already:"
@@ -172,12 +157,13 @@ func (a *app) printResult(
 	if completed == nil {
 		return fmt.Errorf("%s: %s", eventName(last), endingText(last))
 	}
-	texts, err := messagesJSON(completed.GetResult().GetPayloads())
-	if err != nil {
-		return err
-	}
-	return a.print(output, texts, func(w io.Writer) error {
-		for _, text := range texts {
+	results := answers(completed.GetResult().GetPayloads())
+	return a.print(output, results, func(w io.Writer) error {
+		for _, result := range results {
+			text, err := result.MarshalJSON()
+			if err != nil {
+				return err
+			}
 			if _, err := fmt.Fprintf(w, "%s\n", text); err != nil {
 				return err
 			}
