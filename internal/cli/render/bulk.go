@@ -83,9 +83,9 @@ func Bulk(w io.Writer, d *schedule.BulkDescription, view View) error {
 		{"Asked by", Printable(d.Identity)},
 		{"Status", bulkStatus(d)},
 		{"Progress", BulkMeter(d)},
-		{"Created", view.instant(d.CreateTime)},
-		{"Begun", view.instant(d.StartTime)},
-		{"Ended", view.instant(d.EndTime)},
+		{"Created", view.instant(d.CreateTime, time.UTC)},
+		{"Begun", view.instant(d.StartTime, time.UTC)},
+		{"Ended", view.instant(d.EndTime, time.UTC)},
 	})
 	_ = Table(&out, rows) // a strings.Builder does not fail
 	var failures [][]string
@@ -164,10 +164,10 @@ func labelText(label *schedule.Label) string {
 	return Printable(label.Name) + "=" + oneLine(*label.Value)
 }
 
-// instant writes a time and how long ago it was; it is empty for the zero time.
-func (v View) instant(t time.Time) string {
+// instant writes a time in a zone, and how long ago it was; it is empty for the zero time.
+func (v View) instant(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	return moment(t, time.UTC) + ", " + Relative(t, v.Now)
+	return moment(t, zone) + ", " + Relative(t, v.Now)
 }

@@ -29,12 +29,7 @@ func CalendarSize(dates, windows int) string {
 // Calendar writes what a named calendar holds, and the progress of its last change.
 func Calendar(w io.Writer, d *schedule.CalendarDescription, view View) error {
 	var out strings.Builder
-	when := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return moment(t, time.UTC) + ", " + Relative(t, view.Now)
-	}
+	when := func(t time.Time) string { return view.instant(t, time.UTC) }
 	for _, row := range filled([][]string{
 		{"Calendar", view.paint(Bold, d.Name)},
 		{"Namespace", d.Namespace},

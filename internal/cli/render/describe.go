@@ -64,12 +64,7 @@ func Describe(w io.Writer, d *schedule.Description, view View) error {
 }
 
 func (v View) head(out *strings.Builder, d *schedule.Description, zone *time.Location) {
-	when := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return moment(t, zone) + ", " + Relative(t, v.Now)
-	}
+	when := func(t time.Time) string { return v.instant(t, zone) }
 	for _, row := range filled([][]string{
 		{"Schedule", v.paint(Bold, Printable(d.ID))},
 		{"Namespace", d.Namespace},

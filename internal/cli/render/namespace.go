@@ -67,14 +67,14 @@ func (v View) freezeText(freeze *schedule.Freeze) string {
 	}
 	text := v.doneBy(freeze.From, freeze.By)
 	if !freeze.Until.IsZero() {
-		text += ", until " + v.instant(freeze.Until)
+		text += ", until " + v.instant(freeze.Until, time.UTC)
 	}
 	return text + ": " + oneLine(freeze.Reason)
 }
 
 // doneBy says when something was done, and by whom if that is known. It is empty for the zero time.
 func (v View) doneBy(t time.Time, by string) string {
-	text := v.instant(t)
+	text := v.instant(t, time.UTC)
 	if text != "" && by != "" {
 		text += ", by " + Printable(by)
 	}

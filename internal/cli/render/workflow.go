@@ -79,7 +79,7 @@ func workflowMoment(t *timestamppb.Timestamp, view View) string {
 	if t == nil {
 		return ""
 	}
-	return moment(t.AsTime(), view.Zone) + ", " + Relative(t.AsTime(), view.Now)
+	return view.instant(t.AsTime(), view.Zone)
 }
 
 // HistoryRow is one event of a workflow execution.
