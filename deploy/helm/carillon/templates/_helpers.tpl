@@ -71,3 +71,17 @@ Who a part is to NATS.
 {{- end }}
 {{- toYaml $who }}
 {{- end }}
+
+{{- /*
+What makes KEDA start more processes of a part: messages that wait for a consumer of a stream.
+*/}}
+{{- define "carillon.lagTrigger" -}}
+{{- $keda := .root.Values.keda -}}
+- type: nats-jetstream
+  metadata:
+    natsServerMonitoringEndpoint: {{ required "keda.monitoringEndpoint: say where NATS's monitoring is" $keda.monitoringEndpoint | quote }}
+    account: {{ $keda.account | quote }}
+    stream: {{ .stream }}
+    consumer: {{ .consumer }}
+    lagThreshold: {{ .part.autoscaling.lag | quote }}
+{{- end }}
