@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/codec"
@@ -98,9 +98,8 @@ func NewPolls(config Config) (*Polls, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := strings.TrimPrefix(nats.NewInbox(), nats.InboxPrefix)
 	return &Polls{
-		config: config, inbox: config.Names.PollInbox(own), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
+		config: config, inbox: config.Names.PollInbox(uuid.NewString()), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
 		served: map[Queue]*served{}, bySub: map[*nats.Subscription]*served{}, byID: map[uint64]*served{}, awake: map[*served]struct{}{},
 	}, nil
 }
