@@ -86,11 +86,8 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 // TestGatherKnowsWhatHistoryHasToCarryOut: an entry of a journal that no process of history has taken is a task of this pool.
 func TestGatherKnowsWhatHistoryHasToCarryOut(t *testing.T) {
 	t.Parallel()
-	conn, js := natstest.Connect(t, natstest.Shared(t))
-	names := natstest.Names(t)
-	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
-	require.NoError(t, err)
-	_, err = js.Publish(t.Context(), names.Journal(0, schedule.Key{Namespace: "default", ID: "w"}), nil)
+	conn, js, names := askedSetup(t, 0)
+	_, err := js.Publish(t.Context(), names.Journal(0, schedule.Key{Namespace: "default", ID: "w"}), nil)
 	require.NoError(t, err)
 	natstest.Eventually(t, natstest.Patience, "the server has counted it", func() bool {
 		state := stateOf(gather(t, conn, js, names), subjects.PoolHistory)

@@ -20,10 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	sdkclient "go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -213,21 +210,17 @@ func (d *deployment) requireWorkflow() {
 	d.t.Helper()
 	i := slices.IndexFunc(d.all, func(one deployable) bool { return one.temporal != "" })
 	require.GreaterOrEqual(d.t, i, 0, "there is a gateway")
-	c, err := sdkclient.Dial(sdkclient.Options{HostPort: d.all[i].temporal, Logger: sdklog.NewStructuredLogger(natstest.Logger(d.t))})
-	require.NoError(d.t, err)
-	defer c.Close()
-	hello := func(_ workflow.Context, name string) (string, error) { return "hello " + name, nil }
-	w := sdkworker.New(c, workflowQueue, sdkworker.Options{})
-	w.RegisterWorkflowWithOptions(hello, workflow.RegisterOptions{Name: "Hello"})
-	require.NoError(d.t, w.Start())
-	defer w.Stop()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
-	defer cancel()
-	run, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue}, "Hello", "world")
-	require.NoError(d.t, err)
-	var greeting string
-	require.NoError(d.t, run.Get(ctx, &greeting))
-	assert.Equal(d.t, "hello world", greeting)
+	d.t.Run("workflow", func(t *testing.T) { // a test of its own, so that the worker stops before the gateway does
+		s := &service{t: t, address: d.all[i].temporal}
+		s.Client = s.dial()
+		s.work(sdkworker.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		run := s.start("hello", hello, "world")
+		var greeting string
+		require.NoError(t, run.Get(ctx, &greeting))
+		assert.Equal(t, "Hello, world!", greeting)
+	})
 }
 
 // replaceEnv sets variables of the processes to their values in the test.
