@@ -23,7 +23,7 @@
 // Nothing that another gateway would need. Any number of them may run, and any may die at any instruction. [Gateway.Run] stops in order: polls
 // end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
-// Only internal/roles imports this package. It may import client, execution, kv, schedule, subjects, internal/call,
+// Only internal/roles imports this package. It may import client, execution, kv, schedule, subjects, internal/bus, internal/call,
 // internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
 // those live in package execution.
 package gateway

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 )
@@ -60,7 +61,7 @@ func New(config Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{config: config, log: flood.Limit(config.Logger), health: health.NewServer()}
-	if g.polls, err = offer.NewPolls(offer.Config{Conn: config.Conn, Names: config.Names, Logger: config.Logger, Now: config.Now}); err != nil {
+	if g.polls, err = offer.NewPolls(offer.Config{Conn: bus.Plain{Conn: config.Conn}, Names: config.Names, Logger: config.Logger, Now: config.Now}); err != nil {
 		closeListeners(&config)
 		return nil, err
 	}

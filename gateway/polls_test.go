@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -24,7 +25,7 @@ import (
 func (in *installation) offerer() *offer.Offerer {
 	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
 	o, err := offer.NewOfferer(
-		offer.Config{Conn: conn, Names: in.names, Logger: natstest.Logger(in.t)}, natstest.Bus(in.t, js), metrics.OfferedNew)
+		offer.Config{Conn: bus.Plain{Conn: conn}, Names: in.names, Logger: natstest.Logger(in.t)}, natstest.Bus(in.t, js), metrics.OfferedNew)
 	require.NoError(in.t, err)
 	in.t.Cleanup(o.Close)
 	return o

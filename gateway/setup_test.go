@@ -24,6 +24,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/gateway"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -150,7 +151,7 @@ func (in *installation) owners(answer func(r request) (proto.Message, error)) <-
 	requests := make(chan request, 100)
 	conn, _ := natstest.Connect(in.t, natstest.Shared(in.t))
 	server, err := call.Serve(context.Background(), call.Config{
-		Conn: conn, Queue: "history", Logger: in.logger(),
+		Conn: bus.Plain{Conn: conn}, Queue: "history", Logger: in.logger(),
 		Handle: func(_ context.Context, subject string, data []byte) (proto.Message, error) {
 			tokens := strings.Split(subject, ".")
 			r := request{shard: tokens[2], namespace: tokens[3], verb: tokens[4], data: data}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -20,7 +21,7 @@ import (
 // serveBacklog does what matching does: it brings the tasks of the backlog to polls.
 func (b *bundle) serveBacklog() {
 	b.Helper()
-	offerer, err := offer.NewOfferer(offer.Config{Conn: b.conn, Names: b.names, Logger: natstest.Logger(b)}, nil, metrics.OfferedBacklog)
+	offerer, err := offer.NewOfferer(offer.Config{Conn: bus.Plain{Conn: b.conn}, Names: b.names, Logger: natstest.Logger(b)}, nil, metrics.OfferedBacklog)
 	require.NoError(b, err)
 	b.Cleanup(offerer.Close)
 	consumer, err := b.js.CreateConsumer(b.Context(), b.names.BacklogStream(), jetstream.ConsumerConfig{

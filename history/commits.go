@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -23,6 +24,7 @@ const (
 // so an own entry that is not here is done. It is safe for concurrent use.
 type commits struct {
 	process string
+	conn    bus.Conn
 
 	mu      sync.Mutex
 	last    uint64
@@ -40,8 +42,8 @@ type commit struct {
 	asked     []*nats.Msg   // by other processes
 }
 
-func newCommits(process string) *commits {
-	return &commits{process: process, pending: map[string]*commit{}, left: map[string]struct{}{}, held: map[jetstream.Msg]struct{}{}}
+func newCommits(process string, conn bus.Conn) *commits {
+	return &commits{process: process, conn: conn, pending: map[string]*commit{}, left: map[string]struct{}{}, held: map[jetstream.Msg]struct{}{}}
 }
 
 // begin returns the ID for an entry that is about to be appended.
@@ -81,15 +83,17 @@ func (c *commits) settle(id string, done bool) {
 		}
 	}
 	for _, request := range settled.asked {
-		_ = request.Respond([]byte(answer(done))) // whoever asks will ask again
+		c.answer(request, done)
 	}
 }
 
-func answer(done bool) string {
+// answer answers the question of another process.
+func (c *commits) answer(request *nats.Msg, done bool) {
+	said := answerLeft
 	if done {
-		return answerDone
+		said = answerDone
 	}
-	return answerLeft
+	_ = c.conn.PublishMsg(&nats.Msg{Subject: request.Reply, Data: []byte(said)}) // whoever asks will ask again
 }
 
 // fate says what is to be done with an entry that the consumer has delivered.
@@ -138,7 +142,7 @@ func (c *commits) ask(request *nats.Msg) {
 	_, left := c.left[string(request.Data)]
 	c.mu.Unlock()
 	if pending == nil {
-		_ = request.Respond([]byte(answer(!left)))
+		c.answer(request, !left)
 	}
 }
 

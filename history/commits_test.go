@@ -20,7 +20,7 @@ func (d *delivery) Nak() error { d.returned++; return nil }
 // done, however often the entry comes.
 func TestCommits(t *testing.T) {
 	t.Parallel()
-	c := newCommits("p")
+	c := newCommits("p", nil)
 	first, second := c.begin(), c.begin()
 	require.NotEqual(t, first, second)
 	early := &delivery{}

@@ -6,17 +6,23 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Config sets up a [Service]. JS, Shards and Namespaces are required; the other zero fields take the defaults that they name.
+// Config sets up a [Service]. Shards and Namespaces are required, and JS, unless Bus and Conn are set; the other zero fields take the defaults
+// that they name.
 type Config struct {
 	// JS is the connection to NATS. The service does not close it.
 	JS jetstream.JetStream
+	// Bus and Conn are the access to NATS; that of JS by default. The service closes neither.
+	Bus  bus.Streams
+	Conn bus.Conn
 	// Names are the names of the installation; subjects.Default() by default.
 	Names  subjects.Names
 	Shards int
@@ -26,6 +32,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// NewID returns an ID that no other process has; a random UUID by default.
+	NewID func() string
 	// Vitals learns the state of the loop that waits for deadlines; may be nil.
 	Vitals *loop.Vitals
 	// Executions is how many executions are kept in memory while nobody asks for them, and Bytes about how much memory they may take;
@@ -40,8 +48,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.JS == nil || c.Shards < 1 || c.Namespaces == nil {
-		return c, errors.New("history: Config.JS, Config.Shards and Config.Namespaces are required")
+	if c.Shards < 1 || c.Namespaces == nil || c.JS == nil && (c.Bus == nil || c.Conn == nil) {
+		return c, errors.New("history: Config.Shards and Config.Namespaces are required, and Config.JS or both of Config.Bus and Config.Conn")
 	}
 	if c.Names == (subjects.Names{}) {
 		c.Names = subjects.Default()
@@ -52,6 +60,12 @@ func (c Config) withDefaults() (Config, error) {
 	c.Logger = c.Logger.With("pool", subjects.PoolHistory)
 	if c.Now == nil {
 		c.Now = time.Now //permit:time.Now the default
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
+	}
+	if c.Conn == nil {
+		c.Conn = bus.Plain{Conn: c.JS.Conn()}
 	}
 	c.Executions, c.Bytes = cmp.Or(c.Executions, 16384), cmp.Or(c.Bytes, 256<<20)
 	c.Drain = cmp.Or(c.Drain, 3*time.Second)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
@@ -118,7 +117,7 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 // start notes that a task has been started, and hands it to the poll that is reserved for it. Whatever goes wrong, the poll is set free. The
 // error is Temporal's NotFound if the task is no longer wanted.
 func (s *Service) start(ctx context.Context, key schedule.Key, start offer.Start, queue string) error {
-	reply, err := s.transition(ctx, key, inputOf(start, queue))
+	reply, err := s.transition(ctx, key, s.inputOf(start, queue))
 	var data []byte
 	if err == nil {
 		data, err = proto.Marshal(reply)
@@ -131,8 +130,8 @@ func (s *Service) start(ctx context.Context, key schedule.Key, start offer.Start
 }
 
 // inputOf is the input for a task that a poll of a queue gets.
-func inputOf(start offer.Start, queue string) execution.Input {
-	t, poller, request := start.Task, start.Poller, uuid.NewString()
+func (s *Service) inputOf(start offer.Start, queue string) execution.Input {
+	t, poller, request := start.Task, start.Poller, s.config.NewID()
 	if t.Kind == offer.Activity {
 		return execution.StartActivity{
 			RunID: t.RunID, Event: t.EventID, Attempt: t.Attempt, RequestID: request, Identity: poller.Identity,

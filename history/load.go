@@ -120,7 +120,7 @@ func (s *Service) readHeartbeats(ctx context.Context, of *slot) error {
 	}
 	stream, filter := s.config.Names.HeartbeatStream(), s.config.Names.Heartbeats(of.key, run.ID)
 	for from := uint64(1); ; {
-		m, err := bus.LeaderNext(ctx, s.config.JS, stream, filter, from)
+		m, err := s.bus.Next(ctx, stream, filter, from)
 		if errors.Is(err, bus.ErrNone) {
 			return nil
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -36,7 +35,7 @@ type query struct {
 	key     schedule.Key
 	request *workflowservice.QueryWorkflowRequest
 	id      string
-	answers *nats.Subscription
+	answers chan *nats.Msg
 }
 
 // query asks a worker about a run. Nothing of it is stored.
@@ -44,7 +43,7 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
-	q := &query{Service: s, key: key, request: r, id: uuid.NewString()}
+	q := &query{Service: s, key: key, request: r, id: s.config.NewID(), answers: make(chan *nats.Msg, 1)}
 	run, err := q.ready(ctx)
 	if err != nil {
 		return nil, q.explain(err)
@@ -52,11 +51,11 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	if rejected := rejection(&run, r.GetQueryRejectCondition()); rejected != nil {
 		return &workflowservice.QueryWorkflowResponse{QueryRejected: rejected}, nil
 	}
-	q.answers, err = s.config.JS.Conn().SubscribeSync(s.config.Names.QueryAnswer(key.Namespace, q.id))
+	answered, err := s.config.Conn.ChanQueueSubscribe(s.config.Names.QueryAnswer(key.Namespace, q.id), "", q.answers)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = q.answers.Unsubscribe() }() // it fails if the connection is closed
+	defer s.config.Conn.Unsubscribe(answered)
 	reply, err := q.ask(ctx, &run)
 	if err != nil {
 		return nil, q.explain(err)
@@ -155,9 +154,11 @@ func (q *query) askQueue(ctx context.Context, run *execution.Run, queue string, 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := q.answers.NextMsgWithContext(ctx)
-	if err != nil {
-		return nil, err
+	var answer *nats.Msg
+	select {
+	case answer = <-q.answers:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	var completed workflowservice.RespondQueryTaskCompletedRequest
 	if err := proto.Unmarshal(answer.Data, &completed); err != nil {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -39,7 +38,7 @@ type Service struct {
 	config   Config
 	log      *slog.Logger
 	journals *journal.Journals
-	bus      *bus.NATS
+	bus      bus.Streams
 	offers   *offer.Offerer
 	slots    *slots
 	commits  *commits
@@ -64,17 +63,14 @@ func New(config Config) (*Service, error) {
 	}
 	s := &Service{
 		config: config, log: flood.Limit(config.Logger), slots: newSlots(config.Executions, config.Bytes), ready: make(chan struct{}),
-		commits: newCommits(process()), room: make(chan struct{}, maxEffects), busy: make(chan struct{}, effectsAtOnce),
+		commits: newCommits(processOf(config.NewID()), config.Conn), room: make(chan struct{}, maxEffects), busy: make(chan struct{}, effectsAtOnce),
 	}
 	s.verbs = s.allVerbs()
 	return s, nil
 }
 
-// process returns a new ID of a process: a token without a hyphen.
-func process() string {
-	id := uuid.New()
-	return fmt.Sprintf("%x", id[:])
-}
+// processOf makes an ID the ID of a process: a token without a hyphen.
+func processOf(id string) string { return strings.ReplaceAll(id, "-", "") }
 
 // Ready returns a channel that is closed when the service answers requests.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
@@ -85,20 +81,22 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	s.work = work
-	s.journals = journal.New(s.config.JS, s.config.Names)
-	defer s.journals.Close()
-	s.bus = bus.New(s.config.JS)
-	defer s.bus.Close()
-	offering := offer.Config{Conn: s.config.JS.Conn(), Names: s.config.Names, Logger: s.config.Logger, Now: s.config.Now}
+	if s.bus = s.config.Bus; s.bus == nil {
+		own := bus.New(s.config.JS)
+		defer own.Close()
+		s.bus = own
+	}
+	s.journals = journal.New(s.bus, s.config.Names)
+	offering := offer.Config{Conn: s.config.Conn, Names: s.config.Names, Logger: s.config.Logger, Now: s.config.Now}
 	if s.offers, err = offer.NewOfferer(offering, s.bus, metrics.OfferedNew); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer s.offers.Close()
-	asked, err := s.config.JS.Conn().Subscribe(s.config.Names.Committer(s.commits.process), func(request *nats.Msg) { s.commits.ask(request) })
+	asked, err := s.config.Conn.QueueSubscribe(s.config.Names.Committer(s.commits.process), "", s.commits.ask)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	defer func() { _ = asked.Unsubscribe() }() // it fails if the connection is closed
+	defer s.config.Conn.Unsubscribe(asked)
 	defer s.keepEntries()()
 	defer s.stop()
 	s.open = ctx
@@ -107,7 +105,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 		end()
 	})()
 	server, err := call.Serve(work, call.Config{
-		Conn: s.config.JS.Conn(), Handle: s.handle, Logger: s.config.Logger, Queue: subjects.PoolHistory,
+		Conn: s.config.Conn, Handle: s.handle, Logger: s.config.Logger, Queue: subjects.PoolHistory,
 		Concurrency: concurrency, Timeout: requestLimit,
 	}, s.config.Names.Executions())
 	if err != nil {

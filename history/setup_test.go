@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -57,7 +58,7 @@ func setupOn(t testing.TB, url string, replicas int) *bundle {
 	var err error
 	b.facts, err = topology.Ensure(t.Context(), js, b.names, topology.Settings{Shards: 2, Replicas: replicas})
 	require.NoError(t, err)
-	b.polls, err = offer.NewPolls(offer.Config{Conn: conn, Names: b.names, Logger: natstest.Logger(t)})
+	b.polls, err = offer.NewPolls(offer.Config{Conn: bus.Plain{Conn: conn}, Names: b.names, Logger: natstest.Logger(t)})
 	require.NoError(t, err)
 	b.background(b.polls.Run)
 	b.serveBacklog()

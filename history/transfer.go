@@ -107,7 +107,7 @@ func (s *Service) askCommitter(ctx context.Context, id string) (done bool, err e
 	subject := s.config.Names.Committer(s.commits.committer(id))
 	for {
 		asking, cancel := context.WithTimeout(ctx, askAgain)
-		answer, err := s.config.JS.Conn().RequestWithContext(asking, subject, []byte(id))
+		answer, err := s.config.Conn.RequestMsgWithContext(asking, &nats.Msg{Subject: subject, Data: []byte(id)})
 		cancel()
 		switch {
 		case err == nil:

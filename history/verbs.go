@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -54,8 +53,8 @@ func outcome(err error) string {
 // allVerbs are the requests that there are.
 func (s *Service) allVerbs() map[string]verb {
 	all := map[string]verb{
-		subjects.VerbStart:           change(s, inputOfStart),
-		subjects.VerbSignalWithStart: change(s, inputOfSignalWithStart),
+		subjects.VerbStart:           change(s, s.inputOfStart),
+		subjects.VerbSignalWithStart: change(s, s.inputOfSignalWithStart),
 		subjects.VerbSignal: change(s, func(r *workflowservice.SignalWorkflowExecutionRequest) (string, execution.Input, error) {
 			return r.GetWorkflowExecution().GetWorkflowId(), execution.Signal{Request: r}, nil
 		}),
@@ -129,12 +128,12 @@ func change[R any, M message[R]](s *Service, input func(M) (workflowID string, i
 	}
 }
 
-func inputOfStart(r *workflowservice.StartWorkflowExecutionRequest) (string, execution.Input, error) {
-	return r.GetWorkflowId(), execution.Start{Request: r, RunID: uuid.NewString()}, nil
+func (s *Service) inputOfStart(r *workflowservice.StartWorkflowExecutionRequest) (string, execution.Input, error) {
+	return r.GetWorkflowId(), execution.Start{Request: r, RunID: s.config.NewID()}, nil
 }
 
-func inputOfSignalWithStart(r *workflowservice.SignalWithStartWorkflowExecutionRequest) (string, execution.Input, error) {
-	return r.GetWorkflowId(), execution.SignalWithStart{Request: r, RunID: uuid.NewString()}, nil
+func (s *Service) inputOfSignalWithStart(r *workflowservice.SignalWithStartWorkflowExecutionRequest) (string, execution.Input, error) {
+	return r.GetWorkflowId(), execution.SignalWithStart{Request: r, RunID: s.config.NewID()}, nil
 }
 
 // withToken is a request with the token of a task.

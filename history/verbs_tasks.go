@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -63,7 +62,7 @@ func (s *Service) completeWorkflowTask(ctx context.Context, at subjects.Request,
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.transition(ctx, key, execution.CompleteWorkflowTask{Token: token, Request: request, RequestID: uuid.NewString()})
+	reply, err := s.transition(ctx, key, execution.CompleteWorkflowTask{Token: token, Request: request, RequestID: s.config.NewID()})
 	if !errors.Is(err, errTooLarge) {
 		return reply, err
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -63,7 +64,7 @@ func withHistory(t *testing.T, changes ...func(*wire.Definition)) *playedHistory
 	h := &playedHistory{installation: newInstallation(t, append([]func(*wire.Definition){workflowAction}, changes...)...), answers: map[string][]error{}}
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
 	h.client = workflows.NewClient(conn, h.names, 1)
-	server, err := call.Serve(t.Context(), call.Config{Conn: conn, Handle: h.serve, Logger: natstest.Logger(t)}, h.names.Execution(0, "default", "*"))
+	server, err := call.Serve(t.Context(), call.Config{Conn: bus.Plain{Conn: conn}, Handle: h.serve, Logger: natstest.Logger(t)}, h.names.Execution(0, "default", "*"))
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	return h

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
@@ -51,7 +52,7 @@ func (d *drain) run(ctx context.Context) {
 }
 
 // open returns the consumer of the queue; nil if there is nothing to do.
-func (d *drain) open(ctx context.Context) (jetstream.Consumer, error) {
+func (d *drain) open(ctx context.Context) (bus.Fetcher, error) {
 	select {
 	case d.m.opening <- struct{}{}:
 		defer func() { <-d.m.opening }()
@@ -69,7 +70,7 @@ func (d *drain) open(ctx context.Context) (jetstream.Consumer, error) {
 // pass is one run of a drain.
 type pass struct {
 	*drain
-	consumer jetstream.Consumer
+	consumer bus.Fetcher
 	room     *room
 	working  sync.WaitGroup
 }
@@ -97,18 +98,14 @@ func (p *pass) run(ctx context.Context) error {
 // fetch takes up to n messages, for which there is room, and works on them.
 func (p *pass) fetch(ctx context.Context, stop func(), n int) (got int, err error) {
 	defer func() { p.room.leave(n - got) }()
-	batch, err := p.consumer.Fetch(n, jetstream.FetchMaxWait(fetchWait))
-	if err != nil {
-		return 0, err
-	}
-	for msg := range batch.Messages() {
+	err = p.consumer.Fetch(n, fetchWait, func(msg jetstream.Msg) {
 		got++
 		p.working.Go(func() {
 			defer p.room.leave(1)
 			p.work(ctx, stop, msg)
 		})
-	}
-	return got, batch.Error()
+	})
+	return got, err
 }
 
 // work finds a poll for one task, and asks history to start it. Whatever happens, the message is settled, or comes again by itself.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -33,9 +34,12 @@ const (
 	inbound = 1 << 13
 )
 
-// Config is what [New] needs. JS and Starter are required.
+// Config is what [New] needs. Starter is required, and JS, unless Bus and Conn are set.
 type Config struct {
 	JS jetstream.JetStream
+	// Bus and Conn are the access to NATS; that of JS by default. Matching closes neither.
+	Bus  bus.Streams
+	Conn bus.Conn
 	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Starter asks history to start a task.
@@ -61,8 +65,8 @@ type Starter interface {
 var ErrForget = errors.New("matching: the task is no longer wanted")
 
 func (c Config) withDefaults() (Config, error) {
-	if c.JS == nil || c.Starter == nil {
-		return c, errors.New("matching: Config.JS and Config.Starter are required")
+	if c.Starter == nil || c.JS == nil && (c.Bus == nil || c.Conn == nil) {
+		return c, errors.New("matching: Config.Starter is required, and Config.JS or both of Config.Bus and Config.Conn")
 	}
 	if c.Names == (subjects.Names{}) {
 		c.Names = subjects.Default()
@@ -72,6 +76,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now //permit:time.Now the default
+	}
+	if c.Conn == nil {
+		c.Conn = bus.Plain{Conn: c.JS.Conn()}
 	}
 	c.Every, c.Patience = cmp.Or(c.Every, defaultEvery), cmp.Or(c.Patience, defaultPatience)
 	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
@@ -101,7 +108,7 @@ func New(config Config) (*Matching, error) {
 		return nil, err
 	}
 	return &Matching{
-		config: config, backlog: backlog{js: config.JS, names: config.Names}, gauges: &gauges{},
+		config: config, backlog: backlog{names: config.Names}, gauges: &gauges{},
 		ready: make(chan struct{}), opening: make(chan struct{}, openings), drains: map[offer.Queue]*drain{},
 	}, nil
 }
@@ -112,7 +119,13 @@ func (m *Matching) Ready() <-chan struct{} { return m.ready }
 // Run serves the backlog until ctx ends. Then it gives back the tasks that no poll has taken yet, and waits for the others. It may be called
 // once. The error is that of a subscription.
 func (m *Matching) Run(ctx context.Context) (err error) {
-	conn := m.config.JS.Conn()
+	conn := m.config.Conn
+	m.backlog.bus = m.config.Bus
+	if m.backlog.bus == nil {
+		own := bus.New(m.config.JS)
+		defer own.Close()
+		m.backlog.bus = own
+	}
 	m.offers, err = offer.NewOfferer(offer.Config{
 		Conn: conn, Names: m.config.Names, Logger: m.config.Logger, Now: m.config.Now,
 	}, nil, metrics.OfferedBacklog)
@@ -128,7 +141,7 @@ func (m *Matching) Run(ctx context.Context) (err error) {
 	close(m.ready)
 	defer m.gauges.show()()
 	defer m.running.Wait()
-	defer func() { _ = heard.Unsubscribe() }() // it fails only if the connection is closed
+	defer conn.Unsubscribe(heard)
 	m.running.Go(func() { m.look(ctx) })
 	for {
 		select {

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -288,7 +289,7 @@ func TestStarter(t *testing.T) {
 	var failure error
 	shard := subjects.ShardOf(schedule.Key{Namespace: "default", ID: "w7"}, 4)
 	owner, err := call.Serve(t.Context(), call.Config{
-		Conn: conn, Logger: natstest.Logger(t),
+		Conn: bus.Plain{Conn: conn}, Logger: natstest.Logger(t),
 		Handle: func(_ context.Context, _ string, request []byte) (proto.Message, error) {
 			s, err := offer.ParseStart(request)
 			assert.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -59,7 +60,7 @@ func newBench(t testing.TB, url string, replicas int) *bench {
 func (b *bench) gateway(t testing.TB) *offer.Polls {
 	t.Helper()
 	conn, _ := natstest.Connect(t, b.url)
-	polls, err := offer.NewPolls(offer.Config{Conn: conn, Names: b.names, Logger: natstest.Logger(t), Linger: 200 * time.Millisecond})
+	polls, err := offer.NewPolls(offer.Config{Conn: bus.Plain{Conn: conn}, Names: b.names, Logger: natstest.Logger(t), Linger: 200 * time.Millisecond})
 	require.NoError(t, err)
 	run(t, polls.Run)
 	return polls
@@ -180,7 +181,7 @@ type history struct {
 func newHistory(t testing.TB, url string, names subjects.Names) *history {
 	t.Helper()
 	conn, js := natstest.Connect(t, url)
-	offers, err := offer.NewOfferer(offer.Config{Conn: conn, Names: names}, natstest.Bus(t, js), metrics.OfferedNew)
+	offers, err := offer.NewOfferer(offer.Config{Conn: bus.Plain{Conn: conn}, Names: names}, natstest.Bus(t, js), metrics.OfferedNew)
 	require.NoError(t, err)
 	t.Cleanup(offers.Close)
 	return &history{offers: offers, started: map[string]bool{}, refuse: func(offer.Task) error { return nil }}

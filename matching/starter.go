@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/carillon-scheduler/carillon/internal/call"
@@ -16,13 +15,13 @@ import (
 
 // natsStarter asks history over NATS.
 type natsStarter struct {
-	conn   *nats.Conn
+	conn   call.Requester
 	names  subjects.Names
 	shards int
 }
 
 // NewStarter returns a starter that asks the owner of the execution's shard.
-func NewStarter(conn *nats.Conn, names subjects.Names, shards int) Starter {
+func NewStarter(conn call.Requester, names subjects.Names, shards int) Starter {
 	return natsStarter{conn, names, shards}
 }
 

@@ -4,6 +4,8 @@
 //     caller may not learn which. [NATS] is the bus of a connection. The simulation (internal/simulation) has another bus, with faults.
 //     That is why the roles do not use the client library directly, and why the interface must stay small: the simulation has to model
 //     each addition, and compare it with the server.
+//   - [Streams] is a Bus that can do a little more, for journals and backlogs, and [Conn] sends plain NATS messages. They are apart because most
+//     roles need neither.
 //   - [Publisher] stores messages in streams, and waits for acknowledgements. One subscription receives all acknowledgements of a
 //     connection, and messages of many goroutines share writes to the connection. nats.go can do the same
 //     ([jetstream.JetStream.PublishMsgAsync]), but took twice the processor time: it needs a timer and two channels for each message,

@@ -74,8 +74,8 @@ func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter 
 	return info.Total, nil
 }
 
-// LeaderCounts returns how many messages each subject has that matches a filter.
-func LeaderCounts(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
+// leaderCounts returns how many messages each subject has that matches a filter.
+func leaderCounts(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	all := map[string]uint64{}

@@ -25,6 +25,7 @@ const (
 type NATS struct {
 	js        jetstream.JetStream
 	publisher *Publisher
+	reader    *Reader
 	streams   sync.Map // of jetstream.Stream, by name
 }
 
@@ -32,7 +33,7 @@ var _ Bus = (*NATS)(nil)
 
 // New returns the bus of a connection. The caller must close it.
 func New(js jetstream.JetStream) *NATS {
-	return &NATS{js: js, publisher: NewPublisher(js)}
+	return &NATS{js: js, publisher: NewPublisher(js), reader: NewReader(js)}
 }
 
 // Or returns b if it is set, else a new bus for js.

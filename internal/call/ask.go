@@ -26,6 +26,12 @@ const (
 	maxPause   = 500 * time.Millisecond
 )
 
+// Requester sends requests. A *nats.Conn is one.
+type Requester interface {
+	RequestMsgWithContext(ctx context.Context, msg *nats.Msg) (*nats.Msg, error)
+	MaxPayload() int64
+}
+
 // Ask sends a request to a subject and reads the answer into response. A nil response means that the answer has nothing to say.
 // Errors are values of package serviceerror:
 //
@@ -34,7 +40,7 @@ const (
 //   - DeadlineExceeded or Canceled, if ctx ended first: it is not known whether the request was carried out.
 //
 // Without a deadline in ctx, Ask waits for ten seconds. It may be called from any number of goroutines.
-func Ask(ctx context.Context, conn *nats.Conn, subject string, request, response proto.Message) error {
+func Ask(ctx context.Context, conn Requester, subject string, request, response proto.Message) error {
 	data, err := proto.Marshal(request)
 	if err != nil {
 		return serviceerror.NewInvalidArgumentf("the request cannot be encoded: %v", err)
@@ -43,7 +49,7 @@ func Ask(ctx context.Context, conn *nats.Conn, subject string, request, response
 }
 
 // AskBytes is [Ask] for a request that is encoded already.
-func AskBytes(ctx context.Context, conn *nats.Conn, subject string, request []byte, response proto.Message) (err error) {
+func AskBytes(ctx context.Context, conn Requester, subject string, request []byte, response proto.Message) (err error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
@@ -68,7 +74,7 @@ func AskBytes(ctx context.Context, conn *nats.Conn, subject string, request []by
 }
 
 // send sends a request until somebody has received it, and returns the answer.
-func send(ctx context.Context, conn *nats.Conn, subject string, request []byte) (*nats.Msg, error) {
+func send(ctx context.Context, conn Requester, subject string, request []byte) (*nats.Msg, error) {
 	limit := patience
 	if end, ok := ctx.Deadline(); ok { // the last attempt needs time, too: an error that says that nothing has been done is worth more
 		limit = min(limit, time.Until(end)*9/10)
@@ -99,7 +105,7 @@ func wasNotReceived(err error) bool {
 }
 
 // explain turns the error of a request into a value of package serviceerror.
-func explain(ctx context.Context, conn *nats.Conn, subject string, err error) error {
+func explain(ctx context.Context, conn Requester, subject string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return serviceerror.NewUnavailablef("nobody answers on %s: nothing has been done", subject)

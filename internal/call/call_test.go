@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -39,7 +40,7 @@ func serve(t *testing.T, handle call.Handler, options ...func(*call.Config)) (*n
 	t.Helper()
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
 	subject := nats.NewInbox()
-	config := call.Config{Conn: conn, Handle: handle, Logger: natstest.Logger(t), Queue: "test"}
+	config := call.Config{Conn: bus.Plain{Conn: conn}, Handle: handle, Logger: natstest.Logger(t), Queue: "test"}
 	for _, option := range options {
 		option(&config)
 	}
@@ -121,7 +122,7 @@ func TestRequestWaitsForItsServer(t *testing.T) {
 		answered <- err
 	}()
 	natstest.Eventually(t, natstest.Patience, "it is sent", func() bool { return conn.Stats().OutMsgs > 0 })
-	server, err := call.Serve(t.Context(), call.Config{Conn: conn, Handle: echo, Logger: natstest.Logger(t)}, subject)
+	server, err := call.Serve(t.Context(), call.Config{Conn: bus.Plain{Conn: conn}, Handle: echo, Logger: natstest.Logger(t)}, subject)
 	require.NoError(t, err)
 	defer server.Close()
 	assert.NoError(t, <-answered)
@@ -199,7 +200,7 @@ func TestCloseAnswersWhatHasCome(t *testing.T) {
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
 	subject, began, goOn := nats.NewInbox(), make(chan struct{}), make(chan struct{})
 	server, err := call.Serve(t.Context(), call.Config{
-		Conn: conn, Logger: natstest.Logger(t),
+		Conn: bus.Plain{Conn: conn}, Logger: natstest.Logger(t),
 		Handle: func(context.Context, string, []byte) (proto.Message, error) {
 			close(began)
 			<-goOn
@@ -237,11 +238,11 @@ func TestCloseWithoutConnection(t *testing.T) {
 	t.Parallel()
 	conn, err := nats.Connect(natstest.Shared(t).ClientURL())
 	require.NoError(t, err)
-	server, err := call.Serve(t.Context(), call.Config{Conn: conn, Handle: echo, Logger: natstest.Logger(t)}, nats.NewInbox())
+	server, err := call.Serve(t.Context(), call.Config{Conn: bus.Plain{Conn: conn}, Handle: echo, Logger: natstest.Logger(t)}, nats.NewInbox())
 	require.NoError(t, err)
 	conn.Close()
 	server.Close()
-	_, err = call.Serve(t.Context(), call.Config{Conn: conn, Handle: echo, Logger: natstest.Logger(t)}, nats.NewInbox())
+	_, err = call.Serve(t.Context(), call.Config{Conn: bus.Plain{Conn: conn}, Handle: echo, Logger: natstest.Logger(t)}, nats.NewInbox())
 	assert.ErrorIs(t, err, nats.ErrConnectionClosed)
 }
 

@@ -10,6 +10,6 @@
 //   - The server learns how much time the caller has left, and does no work for a caller that has stopped waiting.
 //   - The trace of the caller goes on in the server.
 //
-// The package knows no subject and no message. It must never decide what a request means. It may import schedule,
+// The package knows no subject and no message. It must never decide what a request means. It may import schedule, internal/bus,
 // internal/flood, internal/sleep and internal/telemetry.
 package call

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -35,7 +36,7 @@ type Handler func(ctx context.Context, subject string, request []byte) (proto.Me
 
 // Config says how a server answers. Conn, Handle and Logger are required.
 type Config struct {
-	Conn   *nats.Conn
+	Conn   bus.Conn
 	Handle Handler
 	Logger *slog.Logger
 	// Queue is the queue group. If it is empty, every server of a subject gets each request.
@@ -54,7 +55,6 @@ type Server struct {
 	room   chan struct{}
 	turns  chan struct{}
 	subs   []*nats.Subscription
-	ended  []chan struct{} // closed when the subscription delivers no more
 
 	mu     sync.Mutex
 	closed bool
@@ -92,26 +92,25 @@ func (s *Server) listen(subject string) error {
 	if err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	sub.SetClosedHandler(func(string) { close(ended) })
-	s.subs, s.ended = append(s.subs, sub), append(s.ended, ended)
+	s.subs = append(s.subs, sub)
 	return nil
 }
 
 // Close ends the server: no new request comes, and those that have come are answered. It returns when all its goroutines have ended. It is
 // called once.
 func (s *Server) Close() {
-	for _, sub := range s.subs {
-		_ = sub.Drain() // it fails if the connection is closed
+	ended := make([]<-chan struct{}, len(s.subs))
+	for i, sub := range s.subs {
+		ended[i] = s.config.Conn.Drain(sub)
 	}
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()
-	for i, ended := range s.ended {
+	for i, sub := range s.subs {
 		select {
-		case <-ended:
+		case <-ended[i]:
 		case <-limit.C: // NATS does not answer
 			limit.Reset(0)
-			_ = s.subs[i].Unsubscribe()
+			s.config.Conn.Unsubscribe(sub)
 		}
 	}
 	s.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -28,7 +29,7 @@ func (s *installation) answering() *atomic.Pointer[workflowpb.WorkflowExecutionI
 	s.Helper()
 	var info atomic.Pointer[workflowpb.WorkflowExecutionInfo]
 	server, err := call.Serve(s.Context(), call.Config{
-		Conn: s.conn, Logger: natstest.Logger(s),
+		Conn: bus.Plain{Conn: s.conn}, Logger: natstest.Logger(s),
 		Handle: func(context.Context, string, []byte) (proto.Message, error) {
 			if known := info.Load(); known != nil {
 				return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: known}, nil

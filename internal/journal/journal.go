@@ -50,10 +50,8 @@ var (
 
 // Journals are the journals of an installation. They are safe for concurrent use.
 type Journals struct {
-	js        jetstream.JetStream
-	names     subjects.Names
-	publisher *bus.Publisher
-	reader    *bus.Reader
+	bus   bus.Streams
+	names subjects.Names
 }
 
 // Entry is one entry of a journal.
@@ -63,18 +61,13 @@ type Entry struct {
 	Data     []byte
 }
 
-// New returns the journals that a connection reaches. The caller closes them.
-func New(js jetstream.JetStream, names subjects.Names) *Journals {
-	return &Journals{js: js, names: names, publisher: bus.NewPublisher(js), reader: bus.NewReader(js)}
-}
-
-// Close ends the work in the background. The connection stays open.
-func (j *Journals) Close() { j.publisher.Close() }
+// New returns the journals that a bus reaches. The caller closes the bus.
+func New(b bus.Streams, names subjects.Names) *Journals { return &Journals{b, names} }
 
 // MaxEntry is how many bytes an entry of a key may have.
 func (j *Journals) MaxEntry(key schedule.Key) int {
 	const headers = 256
-	return int(j.js.Conn().MaxPayload()) - headers - len(j.names.Journal(0, key))
+	return int(j.bus.MaxPayload()) - headers - len(j.names.Journal(0, key))
 }
 
 // Append adds an entry behind the one with the sequence last, or as the first if last is 0, and returns its sequence. The ID is of the
@@ -85,7 +78,7 @@ func (j *Journals) MaxEntry(key schedule.Key) int {
 //   - another error: NATS refuses the entry, for example because it is too large.
 func (j *Journals) Append(ctx context.Context, shard int, key schedule.Key, last uint64, id string, data []byte) (uint64, error) {
 	subject := j.names.Journal(shard, key)
-	sequence, err := j.publisher.Publish(ctx, entryMessage(subject, last, id, data))
+	sequence, err := j.bus.Append(ctx, entryMessage(subject, last, id, data))
 	if err == nil || isFinal(err) {
 		return sequence, err
 	}
@@ -117,7 +110,7 @@ func (j *Journals) resolve(
 	ctx context.Context, shard int, subject string, last uint64, id string, data []byte, reason error,
 ) (sequence uint64, err error) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		next, err := bus.LeaderNext(ctx, j.js, j.names.JournalStream(shard), subject, last+1)
+		next, err := j.bus.Next(ctx, j.names.JournalStream(shard), subject, last+1)
 		switch {
 		case err == nil && next.Header.Get(HeaderID) == id:
 			return next.Sequence, nil
@@ -130,7 +123,7 @@ func (j *Journals) resolve(
 		if !errors.Is(err, bus.ErrNone) {
 			continue // the leader does not answer
 		}
-		sequence, err = j.publisher.Publish(ctx, entryMessage(subject, last, id, data))
+		sequence, err = j.bus.Append(ctx, entryMessage(subject, last, id, data))
 		if err == nil || isFinal(err) {
 			return sequence, err
 		}
@@ -140,7 +133,7 @@ func (j *Journals) resolve(
 
 // Last returns the last entry of a journal, as the leader of the stream knows it; ErrNone if there is none.
 func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry, error) {
-	m, err := bus.LeaderLast(ctx, j.js, j.names.JournalStream(shard), j.names.Journal(shard, key))
+	m, err := j.bus.Last(ctx, j.names.JournalStream(shard), j.names.Journal(shard, key))
 	if errors.Is(err, bus.ErrNone) {
 		return Entry{}, fmt.Errorf("%w: %s/%s", ErrNone, key.Namespace, key.ID)
 	}
@@ -175,11 +168,11 @@ func (j *Journals) Read(
 
 // some returns one entry or more. It asks the leader if a replica does not know of any.
 func (j *Journals) some(ctx context.Context, stream, subject string, from uint64) ([]bus.Message, error) {
-	found, err := j.reader.Subject(ctx, stream, subject, from, batch)
+	found, err := j.bus.Subject(ctx, stream, subject, from, batch)
 	if err == nil && len(found) > 0 {
 		return found, nil
 	}
-	m, err := bus.LeaderNext(ctx, j.js, stream, subject, from)
+	m, err := j.bus.Next(ctx, stream, subject, from)
 	if errors.Is(err, bus.ErrNone) {
 		return nil, fmt.Errorf("%w: %s from %d", ErrNone, subject, from)
 	}

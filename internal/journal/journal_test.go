@@ -37,8 +37,7 @@ func setup(t *testing.T, js jetstream.JetStream, replicas int) bundle {
 			require.NoError(t, err)
 		}
 	}
-	b.Journals = journal.New(js, b.names)
-	t.Cleanup(b.Close)
+	b.Journals = journal.New(natstest.Bus(t, js), b.names)
 	return b
 }
 

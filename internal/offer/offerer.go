@@ -51,7 +51,7 @@ func NewOfferer(config Config, bus bus.Bus, source string) (*Offerer, error) {
 		return nil, err
 	}
 	o := &Offerer{config: config, bus: bus, source: source, inbox: config.Conn.NewInbox() + ".", waiting: map[string]chan reply{}}
-	o.answers, err = config.Conn.Subscribe(o.inbox+"*", o.take)
+	o.answers, err = config.Conn.QueueSubscribe(o.inbox+"*", "", o.take)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,7 @@ func NewOfferer(config Config, bus bus.Bus, source string) (*Offerer, error) {
 }
 
 // Close ends the subscription for answers; the connection stays open. No offer may be made afterwards.
-func (o *Offerer) Close() {
-	_ = o.answers.Unsubscribe() // it fails only if the connection is closed
-}
+func (o *Offerer) Close() { o.config.Conn.Unsubscribe(o.answers) }
 
 // Offer finds a poll that waits on a queue, and reserves it for some seconds. The caller then calls Hand, once. patience is how long the
 // offer stands if there are pollers and none is free, as for a worker that has just got a task and comes right back. Without patience,
@@ -107,7 +105,7 @@ func outcome(err error) string {
 func (o *Offerer) request(ctx context.Context, q Queue, what []byte) (Poller, error) {
 	token, answers := o.expect()
 	defer o.forget(token, answers)
-	if err := o.config.Conn.PublishRequest(o.config.Names.Poll(q), o.inbox+token, what); err != nil {
+	if err := o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.Poll(q), Reply: o.inbox + token, Data: what}); err != nil {
 		return Poller{}, err
 	}
 	return wait(ctx, answers, askWait)
@@ -139,9 +137,9 @@ func (o *Offerer) standing(q Queue, s standing) error {
 		return err
 	}
 	if s.Patience == 0 {
-		return o.config.Conn.Publish(o.config.Names.StandingOffer(q), data)
+		return o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.StandingOffer(q), Data: data})
 	}
-	return o.config.Conn.PublishRequest(o.config.Names.StandingOffer(q), s.ID, data)
+	return o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.StandingOffer(q), Reply: s.ID, Data: data})
 }
 
 // wait waits for an answer. No answer in time is ErrBusy.
@@ -238,7 +236,7 @@ func (o *Offerer) send(to Poller, task []byte) error {
 	if !o.config.Names.IsPollInbox(to.Inbox) {
 		return fmt.Errorf("offer: %q is not the inbox of a poll", to.Inbox)
 	}
-	return o.config.Conn.Publish(to.Inbox, task)
+	return o.config.Conn.PublishMsg(&nats.Msg{Subject: to.Inbox, Data: task})
 }
 
 // Store stores a task in the backlog of a queue, and tells matching. A task that expires is removed soon afterwards, even if nobody polls. Errors are those of NATS. After one that is not a refusal
@@ -259,6 +257,6 @@ func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
 	if err := o.bus.Publish(ctx, msg); err != nil {
 		return err
 	}
-	_ = o.config.Conn.Publish(o.config.Names.BacklogHint(q), nil) // matching looks by itself, too
+	_ = o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.BacklogHint(q)}) // matching looks by itself, too
 	return nil
 }

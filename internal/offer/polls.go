@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -35,7 +36,7 @@ const (
 
 // Config is what [NewPolls] and [NewOfferer] need. Conn is required.
 type Config struct {
-	Conn *nats.Conn
+	Conn bus.Conn
 	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Logger is slog.Default() by default.
@@ -45,6 +46,8 @@ type Config struct {
 	// Reserve is how long a poll is kept for an offer; 3 s by default. Linger is how long a gateway listens for offers after the last poll
 	// of a queue; 10 s by default.
 	Reserve, Linger time.Duration
+	// NewID returns an ID that no other process has; a random UUID by default.
+	NewID func() string
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -59,6 +62,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now //permit:time.Now the default
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
 	}
 	c.Reserve, c.Linger = cmp.Or(c.Reserve, defaultReserve), cmp.Or(c.Linger, defaultLinger)
 	return c, nil
@@ -99,7 +105,7 @@ func NewPolls(config Config) (*Polls, error) {
 		return nil, err
 	}
 	return &Polls{
-		config: config, inbox: config.Names.PollInbox(uuid.NewString()), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
+		config: config, inbox: config.Names.PollInbox(config.NewID()), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
 		served: map[Queue]*served{}, bySub: map[*nats.Subscription]*served{}, byID: map[uint64]*served{}, awake: map[*served]struct{}{},
 	}, nil
 }
@@ -152,7 +158,7 @@ func (p *Polls) begin(q Queue, worker Poller) (*poll, *served, error) {
 	p.mu.Unlock()
 	if began {
 		// If NATS cannot be reached, matching finds the queue by itself.
-		_ = p.config.Conn.Publish(p.config.Names.BacklogHint(q), nil)
+		_ = p.config.Conn.PublishMsg(&nats.Msg{Subject: p.config.Names.BacklogHint(q)})
 	}
 	p.accept(s, m)
 	return own, s, nil
@@ -178,9 +184,10 @@ func (p *Polls) subscribe(s *served) (began bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := p.config.Conn.ChanSubscribe(p.config.Names.StandingOffer(s.queue), p.msgs)
+	all, err := p.config.Conn.ChanQueueSubscribe(p.config.Names.StandingOffer(s.queue), "", p.msgs)
 	if err != nil {
-		return false, errors.Join(err, one.Unsubscribe())
+		p.config.Conn.Unsubscribe(one)
+		return false, err
 	}
 	s.one, s.all = one, all
 	p.bySub[one], p.bySub[all] = s, s
@@ -193,7 +200,8 @@ func (p *Polls) unsubscribe(s *served) {
 	}
 	delete(p.bySub, s.one)
 	delete(p.bySub, s.all)
-	_, _ = s.one.Unsubscribe(), s.all.Unsubscribe() // they fail only if the connection is closed
+	p.config.Conn.Unsubscribe(s.one)
+	p.config.Conn.Unsubscribe(s.all)
 	s.one, s.all = nil, nil
 }
 
@@ -235,6 +243,6 @@ func (p *Polls) accept(s *served, m *match) {
 func (p *Polls) answer(reply string, with any) {
 	data, err := codec.Marshal(with)
 	if err == nil && reply != "" {
-		_ = p.config.Conn.Publish(reply, data)
+		_ = p.config.Conn.PublishMsg(&nats.Msg{Subject: reply, Data: data})
 	}
 }

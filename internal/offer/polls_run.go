@@ -17,7 +17,7 @@ import (
 func (p *Polls) Run(ctx context.Context) error {
 	defer p.close()
 	for _, subject := range []string{p.inbox + ">", p.config.Names.AllPollers()} {
-		fixed, err := p.config.Conn.ChanSubscribe(subject, p.msgs)
+		fixed, err := p.config.Conn.ChanQueueSubscribe(subject, "", p.msgs)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (p *Polls) left() (n int) {
 
 func (p *Polls) close() {
 	for _, fixed := range p.fixed {
-		_ = fixed.Unsubscribe() // it fails only if the connection is closed
+		p.config.Conn.Unsubscribe(fixed)
 	}
 	p.stop()
 	p.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -32,7 +33,7 @@ type gateway struct {
 func runGateway(t testing.TB, url string, names subjects.Names, reserve, linger time.Duration) *gateway {
 	t.Helper()
 	conn, _ := natstest.Connect(t, url)
-	polls, err := NewPolls(Config{Conn: conn, Names: names, Logger: natstest.Logger(t), Reserve: reserve, Linger: linger})
+	polls, err := NewPolls(Config{Conn: bus.Plain{Conn: conn}, Names: names, Logger: natstest.Logger(t), Reserve: reserve, Linger: linger})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -48,7 +49,7 @@ func runGateway(t testing.TB, url string, names subjects.Names, reserve, linger 
 func newOfferer(t testing.TB, url string, names subjects.Names) *Offerer {
 	t.Helper()
 	conn, js := natstest.Connect(t, url)
-	o, err := NewOfferer(Config{Conn: conn, Names: names, Logger: natstest.Logger(t)}, natstest.Bus(t, js), metrics.OfferedNew)
+	o, err := NewOfferer(Config{Conn: bus.Plain{Conn: conn}, Names: names, Logger: natstest.Logger(t)}, natstest.Bus(t, js), metrics.OfferedNew)
 	require.NoError(t, err)
 	t.Cleanup(o.Close)
 	return o
@@ -209,7 +210,7 @@ func TestALateAnswer(t *testing.T) {
 	names := natstest.Names(t)
 	g, o := runGateway(t, url(t), names, time.Hour, 0), newOfferer(t, url(t), names)
 	w := g.poll(t, workflows, "w")
-	require.NoError(t, o.config.Conn.PublishRequest(names.Poll(workflows), o.inbox+"unknown", nil))
+	require.NoError(t, o.config.Conn.PublishMsg(&nats.Msg{Subject: names.Poll(workflows), Reply: o.inbox + "unknown"}))
 	natstest.Eventually(t, natstest.Patience, "the poll is free again", func() bool {
 		found, err := o.Offer(t.Context(), workflows, time.Second)
 		return err == nil && o.Hand(t.Context(), found, []byte("1")) == nil

@@ -38,7 +38,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"matching":       {"schedule", "subjects", "internal/bus", "internal/call", "internal/flood", "internal/metrics", "internal/offer"},
 		"frontend": append([]string{"frontend/internal/calendars", "frontend/internal/request", "frontend/internal/schedules",
 			"frontend/internal/visibility", "internal/taskqueue", "internal/jobs", "internal/natsstats", "internal/search"}, pool...),
-		"gateway": {"client", "execution", "kv", "schedule", "subjects", "internal/call", "internal/flood", "internal/metrics",
+		"gateway": {"client", "execution", "kv", "schedule", "subjects", "internal/bus", "internal/call", "internal/flood", "internal/metrics",
 			"internal/namespaces", "internal/offer", "internal/scheduleproto", "internal/telemetry"},
 		"frontend/internal/schedules": append([]string{"frontend/internal/bulk", "frontend/internal/calendars",
 			"frontend/internal/listing", "frontend/internal/registry", "frontend/internal/request",
@@ -52,7 +52,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/registry": {"frontend/internal/limits", "frontend/internal/listing", "frontend/internal/request",
 			"schedule", "subjects", "kv", "internal/apitext", "internal/bus", "internal/jobs", "internal/metrics",
 			"internal/namespaces", "internal/sleep", "internal/task", "internal/taskqueue"},
-		"frontend/internal/visibility": {"schedule", "subjects", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
+		"frontend/internal/visibility": {"schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},
@@ -60,7 +60,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			"internal/workerbus"},
 
 		"internal/bus":   {"subjects"},
-		"internal/call":  {"schedule", "internal/flood", "internal/telemetry"},
+		"internal/call":  {"schedule", "internal/bus", "internal/flood", "internal/telemetry"},
 		"internal/cache": {"schedule", "specproc", "kv", "internal/wire"},
 		"internal/diagnosis": {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch",
 			"internal/presence"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nats-io/nats.go"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -24,13 +23,13 @@ const overhead = 8 << 10
 // Client asks the pool history about executions. Its errors are those of package call, and [ErrTooLarge]. It may be used by any number of
 // goroutines.
 type Client struct {
-	conn   *nats.Conn
+	conn   call.Requester
 	names  subjects.Names
 	shards int
 }
 
 // NewClient returns a client for an installation.
-func NewClient(conn *nats.Conn, names subjects.Names, shards int) *Client {
+func NewClient(conn call.Requester, names subjects.Names, shards int) *Client {
 	return &Client{conn: conn, names: names, shards: shards}
 }
 

@@ -4,6 +4,6 @@
 // A list or count that follows an acknowledged change shows it: it waits, for two seconds at most, until the index has what the leaders of
 // the journals have.
 //
-// The package and its neighbours below frontend are for the frontend alone. It may import subjects, schedule, internal/call, internal/codec,
+// The package and its neighbours below frontend are for the frontend alone. It may import subjects, schedule, internal/bus, internal/call, internal/codec,
 // internal/search and internal/search/query. It must never read a journal, nor decide what a query means.
 package visibility

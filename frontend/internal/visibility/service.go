@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
@@ -45,7 +46,7 @@ type Config struct {
 // Serve answers requests until the server is closed. The end of ctx aborts those in progress.
 func Serve(ctx context.Context, config Config) (*call.Server, error) {
 	s := &service{config}
-	return call.Serve(ctx, call.Config{Conn: config.Conn, Handle: s.handle, Logger: config.Logger, Queue: queue}, config.Names.Visibilities())
+	return call.Serve(ctx, call.Config{Conn: bus.Plain{Conn: config.Conn}, Handle: s.handle, Logger: config.Logger, Queue: queue}, config.Names.Visibilities())
 }
 
 type service struct{ config Config }
