@@ -43,6 +43,11 @@ type Config struct {
 	HTTP net.Listener
 	// TLS secures both listeners; nil means plain text.
 	TLS *tls.Config
+	// Anonymous lets in clients without credentials: they may do everything. Clients with credentials may do what NATS allows them, either
+	// way.
+	Anonymous bool
+	// Dial opens a connection to NATS with the credentials of a client. Its options must count less than those that it gets.
+	Dial func(...nats.Option) (*nats.Conn, error)
 	// Drain bounds how long a stop waits for requests in progress. Default: five seconds.
 	Drain time.Duration
 	// Version is the version of this program.
@@ -62,7 +67,7 @@ type Records interface {
 // check fills in the defaults, and reports what is missing.
 func (c Config) check() (Config, error) {
 	switch {
-	case c.Conn == nil, c.JS == nil, c.Cluster == nil, c.API == nil, c.Known == nil, c.Records == nil, c.GRPC == nil, c.Logger == nil, c.Shards <= 0:
+	case c.Conn == nil, c.JS == nil, c.Cluster == nil, c.API == nil, c.Known == nil, c.Records == nil, c.GRPC == nil, c.Logger == nil, c.Dial == nil, c.Shards <= 0:
 		return c, schedule.Invalid("config", "of a gateway is incomplete")
 	}
 	if c.Drain == 0 {

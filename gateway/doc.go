@@ -15,7 +15,8 @@
 //
 // # What a client sends
 //
-// It is a claim. A namespace must exist, and the namespace of a task token must be that of the request. Every word of a client that becomes
+// It is a claim. Who somebody is and what they may do, NATS decides: internal/callers asks it, and one table says what each method needs. A
+// namespace must exist, and the namespace of a task token must be that of the request. Every word of a client that becomes
 // part of a NATS subject is escaped, so no client reaches beyond its namespace.
 //
 // # What it keeps
@@ -23,7 +24,7 @@
 // Nothing that another gateway would need. Any number of them may run, and any may die at any instruction. [Gateway.Run] stops in order: polls
 // end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
-// Only internal/roles imports this package. It may import client, execution, kv, schedule, subjects, internal/bus, internal/call,
+// Only internal/roles imports this package. It may import gateway/internal/callers, client, execution, kv, schedule, subjects, internal/bus, internal/call,
 // internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
 // those live in package execution.
 package gateway

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/carillon-scheduler/carillon/gateway/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -46,6 +47,8 @@ type Gateway struct {
 	health *health.Server
 	http   *http.Server
 	polls  *offer.Polls
+	// callers knows what clients with credentials may do.
+	callers *callers.Callers
 	// pollers are the requests that wait in polls.
 	pollers pollers
 	// stopping ends when no request should wait any more.
@@ -65,6 +68,12 @@ func New(config Config) (*Gateway, error) {
 		closeListeners(&config)
 		return nil, err
 	}
+	if g.callers, err = callers.New(callers.Config{
+		Conn: config.Conn, Names: config.Names, Dial: config.Dial, Logger: config.Logger, Now: config.Now,
+	}); err != nil {
+		closeListeners(&config)
+		return nil, err
+	}
 	g.server = grpc.NewServer(g.options()...)
 	workflows, operators := &workflowService{Gateway: g}, &operatorService{Gateway: g}
 	workflowservice.RegisterWorkflowServiceServer(g.server, workflows)
@@ -74,6 +83,7 @@ func New(config Config) (*Gateway, error) {
 	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	if config.HTTP != nil {
 		if g.http, err = g.httpServer(workflows, operators); err != nil {
+			g.callers.Close()
 			closeListeners(&config)
 			return nil, err
 		}
@@ -108,12 +118,22 @@ func (g *Gateway) options() []grpc.ServerOption {
 }
 
 // Run serves clients until ctx ends. Then it ends all polls, finishes the requests in progress within Config.Drain, and returns nil. It
-// returns an error if a listener fails. All its goroutines have ended when it returns. It may be called once.
+// returns an error if a listener fails, or if clients must show credentials and NATS takes any. All its goroutines have ended when it returns.
+// It may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
 	g.stopping, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer g.stop()
+	defer g.callers.Close()
+	if err := g.checkJudge(); err != nil {
+		closeListeners(&g.config)
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.polls.Run(ctx) })
+	group.Go(func() error {
+		g.callers.Run(ctx)
+		return nil
+	})
 	group.Go(func() error { return g.serveGRPC() })
 	if g.http != nil {
 		group.Go(func() error { return g.serveHTTP() })
@@ -123,6 +143,17 @@ func (g *Gateway) Run(ctx context.Context) error {
 	<-ctx.Done()
 	g.drain()
 	return group.Wait()
+}
+
+// checkJudge fails if credentials are demanded, but prove nothing.
+func (g *Gateway) checkJudge() error {
+	if g.config.Anonymous {
+		return nil
+	}
+	if err := g.callers.Judges(); errors.Is(err, callers.ErrUnjudged) {
+		return fmt.Errorf("gateway: clients must show who they are, and %w", err)
+	}
+	return nil // another error says nothing: NATS is asked again when the first client comes
 }
 
 // setHealth answers the health checks of the whole server and of its services.

@@ -48,7 +48,7 @@ func (g *Gateway) httpServer(workflows *workflowService, operators *operatorServ
 	}
 	limited := http.MaxBytesHandler(mux, 2*maxRequest) // JSON needs more bytes than protobuf
 	return &http.Server{
-		Handler: http.NewCrossOriginProtection().Handler(limited), TLSConfig: g.config.TLS,
+		Handler: http.NewCrossOriginProtection().Handler(fromPeer(limited)), TLSConfig: g.config.TLS,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
 	}, nil

@@ -23,13 +23,13 @@ import (
 )
 
 // installHTTP is install with the methods over HTTP, and a function that makes a request there.
-func installHTTP(t *testing.T) (*installation, func(method, path, body string, header ...string) (int, map[string]any)) {
+func installHTTP(t *testing.T, changes ...func(*gateway.Config)) (*installation, func(method, path, body string, header ...string) (int, map[string]any)) {
 	t.Helper()
 	var address string
-	in := install(t, func(c *gateway.Config) {
+	in := install(t, append(changes, func(c *gateway.Config) {
 		c.HTTP = (&installation{t: t}).listen()
 		address = c.HTTP.Addr().String()
-	})
+	})...)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return in, func(method, path, body string, header ...string) (int, map[string]any) {
 		t.Helper()

@@ -19,7 +19,7 @@ import (
 // ofTemporal begins the full names of the methods that are Temporal's. Others are for tools, such as health checks.
 const ofTemporal = "/temporal.api."
 
-// intercept stands around each method: it measures it, continues the trace of the client, checks the namespace, and turns errors into
+// intercept stands around each method: it measures it, continues the trace of the client, checks what the client may do, and turns errors into
 // statuses. A panic becomes an error.
 func (g *Gateway) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !strings.HasPrefix(info.FullMethod, ofTemporal) {
@@ -56,7 +56,7 @@ func isFault(code codes.Code) bool {
 	return code == codes.Internal || code == codes.Unavailable || code == codes.Unknown || code == codes.DataLoss
 }
 
-// answer checks the namespace of a request and calls the handler. To the client a panic is an error like any other.
+// answer checks whether the client may make a request, and its namespace, and calls the handler. To the client a panic is an error like any other.
 func (g *Gateway) answer(ctx context.Context, request any, method string, handler grpc.UnaryHandler) (response any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -64,6 +64,9 @@ func (g *Gateway) answer(ctx context.Context, request any, method string, handle
 			response, err = nil, serviceerror.NewInternal("internal error; the log of the server says more")
 		}
 	}()
+	if err := g.authorize(ctx, request, method); err != nil {
+		return nil, err
+	}
 	if err := g.checkNamespace(ctx, request, method); err != nil {
 		return nil, err
 	}

@@ -99,6 +99,9 @@ func (in *installation) runGateway(js jetstream.JetStream, facts topology.Facts,
 	config := gateway.Config{
 		Conn: conn, JS: js, Names: in.names, Shards: facts.Shards, Created: facts.Created, API: api, Known: table,
 		Records: namespaces.NewRecords(cluster), Cluster: cluster, GRPC: in.listen(), Version: "1.2.3", Logger: in.logger(),
+		Anonymous: true, Dial: func(options ...nats.Option) (*nats.Conn, error) {
+			return natstest.Shared(in.t).Connect(options...)
+		},
 	}
 	for _, change := range changes {
 		change(&config)

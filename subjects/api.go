@@ -11,6 +11,22 @@ const (
 	ThingNamespace = "namespace"
 	ThingCalendar  = "calendar"
 	ThingBulk      = "bulk"
+	// ThingWorkflow is everything that Temporal's clients do through a gateway. Its verbs are rights, such as [RightRead].
+	ThingWorkflow = "workflow"
+)
+
+// The rights of Temporal's clients. Whoever may publish on API(namespace, ThingWorkflow, right) has the right in that namespace, and in the
+// whole installation if the namespace is [NoNamespace]. Only gateways listen on these subjects. They never answer, and no message there
+// does anything.
+const (
+	// RightRead is for looking: at executions, schedules and task queues.
+	RightRead = "read"
+	// RightWrite is for starting, signalling and ending executions, and for changing schedules.
+	RightWrite = "write"
+	// RightWork is for workers: to take tasks and to report on them.
+	RightWork = "work"
+	// RightAdmin is for changing the namespace itself, its search attributes and the rules of its workers.
+	RightAdmin = "admin"
 )
 
 // NoNamespace is the namespace token of an API request that is about no single namespace, such as one that lists all of them. No

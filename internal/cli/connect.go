@@ -143,7 +143,7 @@ func (o *connectOptions) dial(options ...nats.Option) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, own...)
+	options = append(own, options...)
 	if o.context == "" {
 		server := o.nats
 		if server == "" {

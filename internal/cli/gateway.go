@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 )
 
@@ -32,7 +33,15 @@ type gatewayOptions struct {
 	grpc, http    string
 	cert, key, ca string
 	insecure      bool
+	auth          string
 }
+
+// The ways in which a gateway lets clients in: see the flag grpc-auth.
+const (
+	authAuto = "auto"
+	authNATS = "nats"
+	authNone = "none"
+)
 
 func (o *gatewayOptions) define(cmd *cobra.Command) {
 	addFlags(cmd, "Temporal's clients", func(flags *pflag.FlagSet) {
@@ -42,6 +51,10 @@ func (o *gatewayOptions) define(cmd *cobra.Command) {
 		flags.StringVar(&o.key, "grpc-key", "", "`FILE` of the key of that certificate")
 		flags.StringVar(&o.ca, "grpc-client-ca", "", "serve only clients with a certificate of the authorities of `FILE`")
 		flags.BoolVar(&o.insecure, "grpc-insecure", false, "serve on another address than loopback also without a certificate")
+		o.auth = authAuto
+		flags.Var(flagconf.NewEnum(&o.auth, authAuto, authNATS, authNone), "grpc-auth", "let clients in by `MODE`: nats demands the credentials "+
+			"of a NATS user, whose permissions count; none lets everybody do everything; auto is none if only this machine or clients with a "+
+			"certificate (--grpc-client-ca) get in, and nats otherwise")
 	})
 }
 
@@ -53,6 +66,7 @@ func (o *gatewayOptions) listen(ctx context.Context) (config roles.GatewayConfig
 	if config.TLS, err = o.tls(); err != nil {
 		return config, err
 	}
+	config.Anonymous = o.letsEverybodyIn()
 	if config.GRPC, err = o.open(ctx, "grpc", o.grpc); err != nil {
 		return config, err
 	}
@@ -75,8 +89,8 @@ func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Li
 		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as %s, or off", flag, address, defaultGateway)
 	}
 	if o.cert == "" && !o.insecure && !isLoopback(host) {
-		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, and --grpc-client-ca to "+
-			"know who comes, or --grpc-insecure to let everybody in, unencrypted", flag, address)
+		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, or --grpc-insecure to "+
+			"do without encryption", flag, address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -87,6 +101,23 @@ func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Li
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return listener, nil
+}
+
+// letsEverybodyIn reports whether clients need no credentials.
+func (o *gatewayOptions) letsEverybodyIn() bool {
+	switch o.auth {
+	case authNone:
+		return true
+	case authNATS:
+		return false
+	}
+	for _, address := range []string{o.grpc, o.http} {
+		host, _, err := net.SplitHostPort(address)
+		if address != off && (err != nil || !isLoopback(host)) {
+			return o.ca != ""
+		}
+	}
+	return true
 }
 
 func isLoopback(host string) bool {

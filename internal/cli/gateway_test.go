@@ -125,3 +125,69 @@ func TestGatewayErrors(t *testing.T) {
 	assert.Equal(t, ExitUsage, none.run(t.Context(), "gateway", "--nats", url, "--grpc", "off", "--log-level", "error"))
 	assert.Contains(t, none.stderr.String(), "--grpc: a gateway needs an address")
 }
+
+// TestWhoGetsIn: without credentials only those whom nobody else can be, unless the operator says otherwise.
+func TestWhoGetsIn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options gatewayOptions
+		want    bool
+	}{
+		"this machine":                  {gatewayOptions{auth: authAuto, grpc: "localhost:1", http: "[::1]:1"}, true},
+		"this machine, no HTTP":         {gatewayOptions{auth: authAuto, grpc: "127.0.0.1:1", http: off}, true},
+		"all machines":                  {gatewayOptions{auth: authAuto, grpc: ":1", http: off}, false},
+		"all machines, over HTTP":       {gatewayOptions{auth: authAuto, grpc: "localhost:1", http: ":1"}, false},
+		"all machines with certificate": {gatewayOptions{auth: authAuto, grpc: ":1", http: off, ca: "ca.pem"}, true},
+		"credentials, always":           {gatewayOptions{auth: authNATS, grpc: "localhost:1", http: off, ca: "ca.pem"}, false},
+		"everybody":                     {gatewayOptions{auth: authNone, grpc: ":1", http: ":1"}, true},
+	} {
+		assert.Equal(t, test.want, test.options.letsEverybodyIn(), name)
+	}
+}
+
+// TestAPIKey: an embedded server with users lets in whoever shows the credentials of one.
+func TestAPIKey(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(config, []byte(`authorization { users: [
+		{ user: service, password: s }
+		{ user: reader, password: r, permissions { publish: "carillon.api.default.workflow.read", subscribe { deny: ">" } } }
+	] }`), 0o600))
+	d := startDaemonIn(t, map[string]string{"CARILLON_GRPC": "127.0.0.1:0", "CARILLON_HTTP_API": off, "CARILLON_PASSWORD": "s"},
+		"server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error", "--nats-config", config, "--user", "service", "--grpc-auth", "nats")
+	address := d.output(t, `Temporal +([\d.:]+)`)
+	run := func(env map[string]string, args ...string) (int, string) {
+		env["TEMPORAL_ADDRESS"] = address
+		p := process{env: env}
+		return p.run(t.Context(), append([]string{"workflow"}, args...)...), p.stderr.String()
+	}
+	code, text := run(map[string]string{}, "list")
+	assert.Equal(t, ExitDenied, code)
+	assert.Contains(t, text, "hint: say who you are by --api-key USER:PASSWORD")
+	code, text = run(map[string]string{"TEMPORAL_API_KEY": "reader:x"}, "list")
+	assert.Equal(t, ExitDenied, code)
+	assert.Contains(t, text, "NATS does not know these credentials")
+	natstest.Eventually(t, patience, "the index answers", func() bool {
+		code, text = run(map[string]string{"TEMPORAL_API_KEY": "reader:r"}, "list")
+		return code == ExitOK
+	})
+	code, text = run(map[string]string{"CARILLON_API_KEY": "reader:r"}, "start", "w", "--type", "T")
+	assert.Equal(t, ExitDenied, code)
+	assert.Contains(t, text, "StartWorkflowExecution needs the permission to publish on carillon.api.default.workflow.write")
+	code, text = run(map[string]string{"CARILLON_API_KEY": "reader:r", "TEMPORAL_NAMESPACE": "other"}, "list")
+	assert.Equal(t, ExitDenied, code)
+	assert.Contains(t, text, "carillon.api.other.workflow.read")
+	code, text = run(map[string]string{"CARILLON_API_KEY": "reader:r"}, "list", "--address", "gateway.example:7233")
+	assert.NotEqual(t, ExitOK, code)
+	assert.Contains(t, text, "warning: --api-key is sent unencrypted")
+	d.stopped(t)
+}
+
+// TestNobodyToKnow: a gateway that demands credentials where there are no users says so and ends.
+func TestNobodyToKnow(t *testing.T) {
+	t.Parallel()
+	var p process
+	assert.Equal(t, ExitFailure, p.run(t.Context(), "server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error",
+		"--grpc", "127.0.0.1:0", "--http-api", "off", "--grpc-auth", "nats"))
+	assert.Contains(t, p.stderr.String(), "clients must show who they are, and the NATS server has no users")
+}

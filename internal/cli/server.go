@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -275,7 +276,7 @@ func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOpti
 	var conn *roles.Connection
 	options, err := a.global.options()
 	if err == nil {
-		dial := func(more ...nats.Option) (*nats.Conn, error) { return server.Connect(append(more, options...)...) }
+		dial := func(more ...nats.Option) (*nats.Conn, error) { return server.Connect(slices.Concat(options, more)...) }
 		conn, err = roles.Connect(ctx, log, "carillon-server", dial)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -44,17 +47,24 @@ does all this and more, at the same address.`,
 	return cmd
 }
 
-// gatewayFlags say where the gateway is.
+// gatewayFlags say where the gateway is, and who asks.
 type gatewayFlags struct {
 	address string
+	apiKey  string
 	tls     bool
 }
 
 func (g *gatewayFlags) define(cmd *cobra.Command) {
 	addFlags(cmd, "Gateway", func(flags *pflag.FlagSet) {
-		flags.StringVar(&g.address, "address", defaultGateway, "`HOST:PORT` where a gateway answers over gRPC")
+		flags.StringVar(&g.address, "address", defaultGateway, "`HOST:PORT` where a gateway answers over gRPC; also TEMPORAL_ADDRESS")
+		flags.StringVar(&g.apiKey, "api-key", "", "show it `KEY`: NATS-USER:PASSWORD, or the token or bearer JWT of a NATS user; better in the "+
+			"environment, also as TEMPORAL_API_KEY")
 		flags.BoolVar(&g.tls, "tls", false, "talk to it over TLS, with the files of --tls-ca, --tls-cert and --tls-key")
 	})
+	// Whoever has set up Temporal's command line need not do it again.
+	flagconf.AlsoEnv(cmd, "address", "TEMPORAL_ADDRESS")
+	flagconf.AlsoEnv(cmd, "api-key", "TEMPORAL_API_KEY")
+	flagconf.AlsoEnv(cmd, "namespace", "TEMPORAL_NAMESPACE")
 }
 
 // callGateway connects to the gateway, makes a call and closes the connection.
@@ -74,6 +84,12 @@ func (a *app) callGateway(
 		return usagef("--address: %w", err)
 	}
 	defer conn.Close()
+	if g.apiKey != "" {
+		if host, _, err := net.SplitHostPort(g.address); !g.tls && (err != nil || !isLoopback(host)) {
+			_, _ = fmt.Fprintln(a.env.Stderr, "warning: --api-key is sent unencrypted: give --tls if the gateway has a certificate")
+		}
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+g.apiKey)
+	}
 	return explainGateway(g.address, call(ctx, workflowservice.NewWorkflowServiceClient(conn)))
 }
 
@@ -121,6 +137,8 @@ func explainGateway(address string, err error) error {
 	case code == schedule.CodeUnavailable:
 		return withHint(schedule.Errorf(code, "the gateway at %s: %s", address, told.Message()),
 			"start one with carillon server or carillon gateway, or name its --address")
+	case told.Code() == codes.Unauthenticated:
+		return withHint(schedule.Errorf(code, "%s", told.Message()), "say who you are by --api-key USER:PASSWORD, with a NATS user of the installation")
 	case code == schedule.CodeNotFound:
 		return withHint(schedule.Errorf(code, "%s", told.Message()), "carillon workflow list shows the workflows; --namespace chooses a namespace")
 	}

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ const (
 	pingsOutstanding = 2
 )
 
+// clientInboxes is what the prefix of the inboxes of a client of the frontend has more than that of its process.
+const clientInboxes = "_client"
+
 // WaitForNATS is what a role without a connection waits for.
 const WaitForNATS = "a connection to NATS"
 
@@ -35,6 +39,7 @@ type Connection struct {
 	dialLane  func(lane int) (*Connection, error)
 	lost      chan error
 	client    func() (*nats.Conn, error)
+	dial      Dial
 	watching  sync.WaitGroup // the goroutines that watch the lanes
 	unobserve func()         // ends the metrics
 
@@ -43,7 +48,7 @@ type Connection struct {
 	ended bool
 }
 
-// Dial opens a connection with the given options, as nats.Connect does.
+// Dial opens a connection with the given options, as nats.Connect does. They count more than those of the dialer.
 type Dial func(...nats.Option) (*nats.Conn, error)
 
 // Connect connects to NATS under a name that identifies the process, and returns once NATS has answered.
@@ -54,8 +59,8 @@ type Dial func(...nats.Option) (*nats.Conn, error)
 //
 // The caller closes the connection.
 func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, options ...nats.Option) (*Connection, error) {
-	client := func() (*nats.Conn, error) { return dial(nats.Name(name + "-client")) }
-	options = append(options, ownInboxes(nats.NewInbox()))
+	made := nats.NewInbox()
+	options = append(options, ownInboxes(made))
 	c, err := open(log, slog.LevelWarn, name, dial, options...)
 	if err != nil {
 		return nil, err
@@ -63,7 +68,13 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 	c.dialLane = func(lane int) (*Connection, error) {
 		return open(log, slog.LevelDebug, fmt.Sprintf("%s-lane-%d", name, lane), dial, options...)
 	}
-	c.client = client
+	c.dial = dial
+	c.client = func() (*nats.Conn, error) {
+		if chosen := c.Opts.InboxPrefix; chosen != made {
+			return dialWith(dial, name+"-client", chosen+clientInboxes)
+		}
+		return dial(nats.Name(name + "-client"))
+	}
 	c.unobserve = natsstats.ObserveConns(c.conns)
 	if err := c.await(ctx); err != nil {
 		c.unobserve()
@@ -111,16 +122,26 @@ func (c *Connection) await(ctx context.Context) error {
 	}
 }
 
-// Client opens another connection, for a process that makes requests to its own frontend: the frontend does not answer on the inboxes of
-// this connection. It fails if the dialer sets the prefix of the inboxes. The caller closes the connection.
-func (c *Connection) Client() (*nats.Conn, error) {
-	conn, err := c.client()
-	if err == nil && conn.Opts.InboxPrefix != "" {
-		conn.Close()
-		return nil, fmt.Errorf("the API does not answer those who get their answers where its own process does: under %s",
-			conn.Opts.InboxPrefix)
+// Client opens another connection, for a process that makes requests to a frontend. A frontend does not answer on the inboxes of its own
+// process, nor on those of other processes with the same prefix. If the dialer sets a prefix, the answers come under another that begins
+// like it: _INBOX_service_client for _INBOX_service. It fails if NATS does not allow that. The caller closes the connection.
+func (c *Connection) Client() (*nats.Conn, error) { return c.client() }
+
+// dialWith opens a connection that gets its answers under a prefix, and makes sure that it may.
+func dialWith(dial Dial, name, prefix string) (*nats.Conn, error) {
+	conn, err := dial(nats.Name(name), nats.CustomInboxPrefix(prefix))
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	trial, err := conn.SubscribeSync(conn.NewInbox())
+	if err == nil {
+		err = cmp.Or(conn.Flush(), trial.Unsubscribe(), conn.LastError())
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("requests to a frontend need answers under another prefix than its own: let the user subscribe to %s.>: %w", prefix, err)
+	}
+	return conn, nil
 }
 
 // ownInboxes gives a connection a prefix of inboxes that no other process has, so that a frontend recognizes its own answers. Every user

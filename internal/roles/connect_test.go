@@ -135,13 +135,13 @@ func TestFloodOfRefusals(t *testing.T) {
 }
 
 // TestInboxesOfItsOwn: no other process gets answers under the inbox prefix of a connection. Its lanes share the prefix. A prefix that the
-// dialer has chosen stays.
+// dialer has chosen stays. What asks a frontend gets its answers elsewhere.
 func TestInboxesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	server := natstest.Server(t)
 	prefix := func(options ...nats.Option) string {
 		dial := func(given ...nats.Option) (*nats.Conn, error) {
-			return nats.Connect(server.ClientURL(), append(given, options...)...)
+			return nats.Connect(server.ClientURL(), append(options, given...)...)
 		}
 		conn, err := roles.Connect(t.Context(), natstest.Logger(t), "prefix", dial)
 		require.NoError(t, err)
@@ -149,17 +149,35 @@ func TestInboxesOfItsOwn(t *testing.T) {
 		_, err = conn.Request("nobody.listens", nil, natstest.Patience)
 		require.ErrorIs(t, err, nats.ErrNoResponders, "answers come there")
 		asks, err := conn.Client()
+		require.NoError(t, err)
+		defer asks.Close()
+		want := ""
 		if len(options) > 0 {
-			require.ErrorContains(t, err, "under _INBOX_service")
-		} else {
-			require.NoError(t, err)
-			assert.Empty(t, asks.Opts.InboxPrefix)
-			asks.Close()
+			want = conn.Opts.InboxPrefix + "_client"
 		}
+		assert.Equal(t, want, asks.Opts.InboxPrefix)
 		return conn.Opts.InboxPrefix
 	}
 	first, second := prefix(), prefix()
 	assert.True(t, strings.HasPrefix(first, "_INBOX."))
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, "_INBOX_service", prefix(nats.CustomInboxPrefix("_INBOX_service")))
+}
+
+// TestNoInboxesForAClient: without the permission, it says which one is missing.
+func TestNoInboxesForAClient(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(file, []byte(`authorization { users: [
+		{ user: service, password: s, permissions { subscribe: "_INBOX_service.>" } }
+	] }`), 0o600))
+	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = file })
+	conn, err := roles.Connect(t.Context(), natstest.Logger(t), "client", func(given ...nats.Option) (*nats.Conn, error) {
+		own := []nats.Option{nats.UserInfo("service", "s"), nats.CustomInboxPrefix("_INBOX_service")}
+		return nats.Connect(server.ClientURL(), append(own, given...)...)
+	})
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Client()
+	assert.ErrorContains(t, err, "let the user subscribe to _INBOX_service_client.>")
 }

@@ -6,8 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/gateway"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
@@ -21,45 +19,49 @@ type GatewayConfig struct {
 	GRPC, HTTP net.Listener
 	// TLS secures both; nil means plain text.
 	TLS *tls.Config
+	// Anonymous lets in clients without credentials, and lets them do everything.
+	Anonymous bool
 	// Drain bounds how long a stop waits for requests in progress.
 	Drain time.Duration
 }
 
 // Gateway returns the role that serves Temporal's clients. If it fails, the listeners are closed.
 func (c *Cluster) Gateway(config GatewayConfig) (Role, error) {
-	conn, hangUp := c.apiConn()
+	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
+	if err != nil {
+		closeAll(config)
+		return Role{}, err
+	}
 	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: "gateway"})
 	if err != nil {
-		hangUp()
+		conn.Close()
+		closeAll(config)
 		return Role{}, err
 	}
 	table, records := c.table(), kv.NewCluster(c.JS, c.Names)
 	g, err := gateway.New(gateway.Config{
 		Conn: c.Conn.Conn, JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created, API: api, Known: table,
 		Records: namespaces.NewRecords(records), Cluster: records, GRPC: config.GRPC, HTTP: config.HTTP, TLS: config.TLS,
-		Drain: config.Drain, Version: c.options.Version, Logger: c.options.Logger,
+		Anonymous: config.Anonymous, Dial: c.Conn.dial, Drain: config.Drain, Version: c.options.Version, Logger: c.options.Logger,
 	})
 	if err != nil {
-		hangUp()
+		conn.Close()
 		return Role{}, err
 	}
 	run := informed(table, g.Run)
 	return c.watched(Role{
 		Name: "gateway", Checks: probe.Checks{Waits: until(table.Ready(), "the records of the namespaces")},
 		Run: func(ctx context.Context) error {
-			defer hangUp()
+			defer conn.Close()
 			return run(ctx)
 		},
 	}), nil
 }
 
-// apiConn returns a connection for requests to the frontend, and a function that closes it. A frontend does not answer on the inboxes of its
-// own process, so the gateway has a connection of its own. If the user has chosen where answers go, there is only one such place: then the
-// frontend must be in another process.
-func (c *Cluster) apiConn() (conn *nats.Conn, hangUp func()) {
-	own, err := c.Conn.Client()
-	if err != nil {
-		return c.Conn.Conn, func() {}
+// closeAll closes the listeners of a gateway that does not come to be.
+func closeAll(config GatewayConfig) {
+	_ = config.GRPC.Close()
+	if config.HTTP != nil {
+		_ = config.HTTP.Close()
 	}
-	return own, own.Close
 }

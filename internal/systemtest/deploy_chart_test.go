@@ -308,7 +308,7 @@ func TestChartRuns(t *testing.T) {
 	running := deploy(t, all)
 	conn, js := natstest.Connect(t, server)
 	requireWork(t, conn, "chart")
-	running.requireWorkflow()
+	running.requireWorkflow("")
 	requireScaled(t, js, objects)
 	running.stop()
 }

@@ -203,7 +203,7 @@ func TestComposeRuns(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	requireWork(t, conn, "carillon")
-	running.requireWorkflow()
+	running.requireWorkflow("operator:" + example["CARILLON_OPERATOR_PASSWORD"])
 	js, err := jetstream.New(conn)
 	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), "CARILLON_EVENTS")

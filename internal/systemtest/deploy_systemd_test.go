@@ -98,7 +98,7 @@ func TestUnitsRun(t *testing.T) {
 	running := deploy(t, all)
 	conn, _ := natstest.Connect(t, server)
 	requireWork(t, conn, "carillon")
-	running.requireWorkflow()
+	running.requireWorkflow("")
 	running.stop()
 
 	single := readUnit(t, "carillon.service").deployable(t, "")
@@ -110,7 +110,7 @@ func TestUnitsRun(t *testing.T) {
 	single.env["CARILLON_PORT"] = port
 	running = deploy(t, []deployable{single})
 	requireWork(t, connectWhenUp(t, "nats://127.0.0.1:"+port), "carillon")
-	running.requireWorkflow()
+	running.requireWorkflow("")
 	running.stop()
 	_, err := os.Stat(state + "/jetstream")
 	assert.NoError(t, err, "the data is in the folder that systemd gives it")

@@ -205,13 +205,13 @@ func requireWork(t *testing.T, conn *nats.Conn, prefix string) {
 	}
 }
 
-// requireWorkflow lets a worker of Temporal's SDK run a workflow through the gateway.
-func (d *deployment) requireWorkflow() {
+// requireWorkflow lets a worker of Temporal's SDK run a workflow through the gateway, with an API key if there is one.
+func (d *deployment) requireWorkflow(apiKey string) {
 	d.t.Helper()
 	i := slices.IndexFunc(d.all, func(one deployable) bool { return one.temporal != "" })
 	require.GreaterOrEqual(d.t, i, 0, "there is a gateway")
 	d.t.Run("workflow", func(t *testing.T) { // a test of its own, so that the worker stops before the gateway does
-		s := &service{t: t, address: d.all[i].temporal}
+		s := &service{t: t, address: d.all[i].temporal, apiKey: apiKey}
 		s.Client = s.dial()
 		s.work(sdkworker.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

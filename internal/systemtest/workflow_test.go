@@ -37,6 +37,8 @@ type service struct {
 	names   subjects.Names
 	urls    string
 	address string
+	// apiKey is what the client shows the gateway; empty for nothing.
+	apiKey string
 }
 
 // newService runs the roles on a NATS server until the end of the test.
@@ -59,7 +61,7 @@ func (s *service) run(replicas int) (address string) {
 	require.NoError(s.t, err)
 	front, ready, err := cluster.Frontend(roles.SearchOptions{Off: true})
 	require.NoError(s.t, err)
-	gateway, err := cluster.Gateway(roles.GatewayConfig{GRPC: listener, Drain: time.Second})
+	gateway, err := cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: time.Second})
 	require.NoError(s.t, err)
 	history, err := cluster.History()
 	require.NoError(s.t, err)
@@ -80,7 +82,12 @@ func (s *service) run(replicas int) (address string) {
 }
 
 func (s *service) dial() sdkclient.Client {
-	c, err := sdkclient.Dial(sdkclient.Options{HostPort: s.address, Logger: sdklog.NewStructuredLogger(natstest.Logger(s.t))})
+	options := sdkclient.Options{HostPort: s.address, Logger: sdklog.NewStructuredLogger(natstest.Logger(s.t))}
+	if s.apiKey != "" {
+		options.Credentials = sdkclient.NewAPIKeyStaticCredentials(s.apiKey)
+		options.ConnectionOptions.TLSDisabled = true
+	}
+	c, err := sdkclient.Dial(options)
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.Close)
 	return c

@@ -15,6 +15,8 @@ const (
 	envPrefix = "CARILLON_"
 	// FileFlag is the flag that names the configuration file. It is the only flag that the file itself cannot set.
 	FileFlag = "config"
+	// alsoAnnotation begins the annotation of a command that names another environment variable for a flag.
+	alsoAnnotation = "also-env-"
 	// helpFlag asks for help instead of setting anything.
 	helpFlag = "help"
 )
@@ -38,16 +40,29 @@ type Sources struct {
 // Apply sets the flags of cmd that the command line does not set: first from the environment, then from the file. The error names the
 // setting in the words of its source.
 func Apply(cmd *cobra.Command, sources Sources) error {
-	if err := applyEnv(cmd.Flags(), sources.LookupEnv); err != nil {
+	if err := applyEnv(cmd, sources.LookupEnv); err != nil {
 		return err
 	}
 	return applyFile(cmd, sources.ReadFile)
 }
 
-func applyEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+// AlsoEnv lets a command take a flag from one more environment variable, which counts less than [EnvName]. The flag may be a global one.
+func AlsoEnv(cmd *cobra.Command, flag, variable string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[alsoAnnotation+flag] = variable
+}
+
+func applyEnv(cmd *cobra.Command, lookup func(string) (string, bool)) error {
+	flags := cmd.Flags()
 	return visitUnset(flags, func(flag *pflag.Flag) error {
 		name := EnvName(flag.Name)
 		text, _ := lookup(name)
+		if also := cmd.Annotations[alsoAnnotation+flag.Name]; text == "" && also != "" {
+			name = also
+			text, _ = lookup(name)
+		}
 		if text == "" {
 			return nil
 		}

@@ -3,7 +3,7 @@
 //
 //	flag on the command line  >  environment variable  >  configuration file  >  default
 //
-// The variable of --log-level is CARILLON_LOG_LEVEL ([EnvName]), its key in the file is log-level. The file is YAML with
+// The variable of --log-level is CARILLON_LOG_LEVEL ([EnvName]), its key in the file is log-level. [AlsoEnv] names another program's variable. The file is YAML with
 // one key for each setting, for all commands: a command takes the keys it has flags for, and a key that no command knows
 // is an error that names the nearest one.
 //

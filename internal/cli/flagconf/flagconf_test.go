@@ -58,6 +58,23 @@ func TestPrecedence(t *testing.T) {
 	assert.True(t, p.cmd.Flags().Changed("every"), "whatever the source, the flag is given")
 }
 
+// TestAlsoEnv: another program's variable counts less than that of this program, and more than the file.
+func TestAlsoEnv(t *testing.T) {
+	t.Parallel()
+	p := newTree(t, "--config", "file.yaml")
+	flagconf.AlsoEnv(p.cmd, "count", "OTHER_COUNT")
+	flagconf.AlsoEnv(p.cmd, "level", "OTHER_LEVEL")
+	env := map[string]string{"OTHER_COUNT": "2", "OTHER_LEVEL": "low", "CARILLON_LEVEL": "high"}
+	require.NoError(t, p.apply(env, "count: 3\n"))
+	assert.Equal(t, 2, p.count)
+	assert.Equal(t, "high", p.level)
+	_, text := flagconf.SourceOf(p.cmd.Flags().Lookup("count"))
+	assert.Equal(t, "OTHER_COUNT", text)
+	p = newTree(t)
+	flagconf.AlsoEnv(p.cmd, "count", "OTHER_COUNT")
+	require.ErrorContains(t, p.apply(map[string]string{"OTHER_COUNT": "x"}, ""), "OTHER_COUNT: ")
+}
+
 func TestSourceOf(t *testing.T) {
 	t.Parallel()
 	p := newTree(t, "--config", "file.yaml", "--count", "1")

@@ -1,0 +1,222 @@
+package callers
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
+
+	"github.com/carillon-scheduler/carillon/internal/flood"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// MaxKnown is how many users are known at the same time, each with a connection to NATS. One more takes the place of the user who was
+	// here longest ago.
+	MaxKnown = 1000
+	// idleAfter is how long a connection is kept without a request. sweepEvery is how often idle ones are looked for.
+	idleAfter  = 5 * time.Minute
+	sweepEvery = 30 * time.Second
+	// refusedFor is how long credentials that NATS has refused are not shown to NATS again. brokenFor is the same after an error that says
+	// nothing about the credentials.
+	refusedFor = 5 * time.Second
+	brokenFor  = time.Second
+	// opensPerSecond and opensAtOnce bound how fast connections are opened, for all clients together.
+	opensPerSecond = 50
+	opensAtOnce    = 200
+)
+
+var (
+	// ErrRefused says that NATS does not know the credentials.
+	ErrRefused = errors.New("NATS does not know these credentials")
+	// ErrTooMany says that connections are opened too fast, or that an address has sent too many credentials that NATS does not know. They
+	// have not been looked at.
+	ErrTooMany = errors.New("too many credentials have been tried: try again in a few seconds")
+	// ErrUnjudged says that NATS lets everybody in, so that credentials prove nothing.
+	ErrUnjudged = errors.New("the NATS server has no users: it takes any credentials, so they prove nothing")
+)
+
+// Config is what [New] needs. All fields are required.
+type Config struct {
+	// Conn hears the messages of users. It may subscribe to all rights.
+	Conn  *nats.Conn
+	Names subjects.Names
+	// Dial opens a connection to the same NATS servers. Options that are given to it count more than its own.
+	Dial   func(...nats.Option) (*nats.Conn, error)
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Client is somebody who sends a request.
+type Client struct {
+	Credentials Credentials
+	// Address is the network address without the port. Wrong credentials count against it.
+	Address string
+}
+
+// Callers knows the users who have sent requests lately. [New] makes one. It is safe for concurrent use.
+type Callers struct {
+	config    Config
+	log       *slog.Logger
+	questions questions
+	rights    *nats.Subscription
+	opens     *rate.Limiter
+	failures  failures
+	judging   sync.Mutex
+	judged    judgement
+
+	mu     sync.Mutex
+	known  map[[sha256.Size]byte]*user
+	closed bool
+	work   sync.WaitGroup // connections that are being opened
+}
+
+// New begins to hear the messages of users. The error is one of NATS. Close it.
+func New(config Config) (*Callers, error) {
+	c := &Callers{
+		config: config, log: flood.Limit(config.Logger), opens: rate.NewLimiter(opensPerSecond, opensAtOnce),
+		failures: failures{of: map[string]*address{}}, known: map[[sha256.Size]byte]*user{},
+	}
+	var err error
+	c.rights, err = config.Conn.Subscribe(config.Names.API("*", subjects.ThingWorkflow, "*"), c.questions.heard)
+	return c, err
+}
+
+// Run closes the connections of users who have not been here for a while, until ctx ends.
+func (c *Callers) Run(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			c.sweep(c.config.Now())
+		}
+	}
+}
+
+// Close closes all connections. After that, every client is refused.
+func (c *Callers) Close() {
+	c.mu.Lock()
+	all := c.known
+	c.known, c.closed = nil, true
+	c.mu.Unlock()
+	c.work.Wait()
+	for _, u := range all {
+		u.close()
+	}
+	_ = c.rights.Unsubscribe() // it fails if the connection is closed
+}
+
+// Known reports whether NATS knows the credentials of a client: nil means yes. Other errors: ErrRefused, ErrTooMany, ErrUnjudged, that of ctx,
+// and those of NATS.
+func (c *Callers) Known(ctx context.Context, client Client) error {
+	_, err := c.find(ctx, client)
+	return err
+}
+
+// May reports whether a client may publish on a subject. A permission that is taken away counts for a few seconds more. Errors: those of
+// Known, and [ErrSilent].
+func (c *Callers) May(ctx context.Context, client Client, subject string) (bool, error) {
+	u, err := c.find(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	return u.may(ctx, &c.questions, subject, c.config.Now)
+}
+
+// find returns the user with the credentials of a client.
+func (c *Callers) find(ctx context.Context, client Client) (*user, error) {
+	u, err := c.enter(client)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-u.opened:
+		return u, u.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// enter returns the user with the credentials of a client, who may not have been let in by NATS yet.
+func (c *Callers) enter(client Client) (*user, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, key := c.config.Now(), client.Credentials.digest()
+	if c.closed {
+		return nil, nats.ErrConnectionClosed
+	}
+	if u := c.known[key]; u != nil && !u.isOver(now) {
+		u.used = now
+		return u, nil
+	}
+	if !c.opens.AllowN(now, 1) {
+		return nil, ErrTooMany
+	}
+	from, allowed := c.failures.begin(client.Address, now)
+	if !allowed {
+		return nil, ErrTooMany
+	}
+	c.makeRoom(now)
+	u := newUser(now)
+	c.known[key] = u
+	c.work.Go(func() { c.open(u, client, from) })
+	return u, nil
+}
+
+// makeRoom lets one more user in.
+func (c *Callers) makeRoom(now time.Time) {
+	if len(c.known) < MaxKnown {
+		return
+	}
+	var oldest *user
+	var at [sha256.Size]byte
+	for key, u := range c.known {
+		if oldest == nil || u.isOver(now) || u.used.Before(oldest.used) {
+			oldest, at = u, key
+		}
+		if oldest.isOver(now) {
+			break
+		}
+	}
+	delete(c.known, at)
+	c.work.Go(oldest.close)
+}
+
+// sweep forgets those who have not been here for a while.
+func (c *Callers) sweep(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, u := range c.known {
+		if u.isOver(now) || now.Sub(u.used) >= idleAfter {
+			delete(c.known, key)
+			c.work.Go(u.close)
+		}
+	}
+}
+
+// open shows NATS the credentials of a client.
+func (c *Callers) open(u *user, client Client, from *address) {
+	err := c.judges()
+	if err == nil {
+		err = u.connect(c.config.Dial, &c.questions, client.Credentials)
+	}
+	now, refused := c.config.Now(), errors.Is(err, ErrRefused)
+	switch {
+	case refused:
+		c.log.Warn("NATS does not know the credentials of a client", "address", client.Address, "kind", client.Credentials.String())
+	case err != nil && !errors.Is(err, ErrUnjudged):
+		c.log.Warn("no connection to NATS for a client", "address", client.Address, "error", err)
+	}
+	u.ready(err, now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from.end(refused, now)
+}

@@ -1,0 +1,115 @@
+package callers
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// maxCredentials bounds the length of credentials. A JWT of a NATS user with many permissions has some thousand bytes.
+const maxCredentials = 8 << 10
+
+// ErrUnreadable says that a text holds no credentials.
+var ErrUnreadable = errors.New(`the header authorization is neither "Bearer KEY" nor "Basic …": a KEY is NATS-USER:PASSWORD, the token of a NATS user, ` +
+	`or the JWT of a NATS user that is a bearer token`)
+
+// Credentials are those of a NATS user: a name and a password, a token, or a JWT. Printing them shows nothing of them.
+type Credentials struct {
+	user, password, token, jwt string
+}
+
+// Parse reads the value of the header authorization.
+//
+//   - "Basic …" is a user and a password, as in HTTP.
+//   - "Bearer USER:PASSWORD" is the same, for clients that can only send an API key.
+//   - "Bearer JWT" is the JWT of a NATS user. NATS accepts it only if it is a bearer token, since its owner keeps the seed.
+//   - "Bearer TOKEN" is a token of NATS.
+//
+// Anything else is [ErrUnreadable].
+func Parse(header string) (Credentials, error) {
+	scheme, value, _ := strings.Cut(header, " ")
+	value = strings.TrimSpace(value)
+	if value == "" || len(value) > maxCredentials {
+		return Credentials{}, ErrUnreadable
+	}
+	switch strings.ToLower(scheme) {
+	case "basic":
+		text, err := base64.StdEncoding.DecodeString(value)
+		user, password, found := strings.Cut(string(text), ":")
+		if err != nil || !found || user == "" {
+			return Credentials{}, ErrUnreadable
+		}
+		return Credentials{user: user, password: password}, nil
+	case "bearer":
+		return parseKey(value)
+	}
+	return Credentials{}, ErrUnreadable
+}
+
+func parseKey(key string) (Credentials, error) {
+	user, password, found := strings.Cut(key, ":")
+	switch {
+	case found && user == "":
+		return Credentials{}, ErrUnreadable
+	case found:
+		return Credentials{user: user, password: password}, nil
+	case strings.HasPrefix(key, "eyJ") && strings.Count(key, ".") == 2:
+		return Credentials{jwt: key}, nil
+	}
+	return Credentials{token: key}, nil
+}
+
+// String says what kind of credentials they are.
+func (c Credentials) String() string {
+	switch {
+	case c.user != "":
+		return "a user and a password"
+	case c.jwt != "":
+		return "a JWT"
+	}
+	return "a token"
+}
+
+// GoString is String.
+func (c Credentials) GoString() string { return c.String() }
+
+// digest identifies credentials without having them in memory once more.
+func (c Credentials) digest() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.user, c.password, c.token, c.jwt))
+}
+
+// apply makes a connection one of the owner of the credentials, whoever the dialer is otherwise. It must be the last option.
+func (c Credentials) apply(o *nats.Options) error {
+	o.Nkey, o.UserJWT, o.SignatureCB, o.TokenHandler, o.UserInfo = "", nil, nil, nil, nil
+	o.User, o.Password, o.Token = c.user, c.password, c.token
+	o.InboxPrefix = ""
+	if c.jwt != "" {
+		o.UserJWT = func() (string, error) { return c.jwt, nil }
+		o.SignatureCB = func([]byte) ([]byte, error) { return nil, nil } // NATS asks for no signature of a bearer token
+	}
+	if o.InProcessServer != nil {
+		o.InProcessServer = pipes{o.InProcessServer}
+	}
+	servers := make([]string, len(o.Servers))
+	for i, server := range o.Servers {
+		servers[i] = withoutUser(server)
+	}
+	o.Servers, o.Url = servers, withoutUser(o.Url)
+	return nil
+}
+
+// withoutUser removes the user from the URL of a server: it would count more than the options do. NATS takes a URL without a scheme, too.
+func withoutUser(server string) string {
+	at := strings.LastIndexByte(server, '@')
+	if at < 0 {
+		return server
+	}
+	if scheme, _, found := strings.Cut(server[:at], "://"); found {
+		return scheme + "://" + server[at+1:]
+	}
+	return server[at+1:]
+}
