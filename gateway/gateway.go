@@ -49,6 +49,7 @@ type Gateway struct {
 	polls  *offer.Polls
 	// callers knows what clients with credentials may do.
 	callers *callers.Callers
+	limits  limits
 	// pollers are the requests that wait in polls.
 	pollers pollers
 	// stopping ends when no request should wait any more.
@@ -132,6 +133,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return g.polls.Run(ctx) })
 	group.Go(func() error {
 		g.callers.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		g.tidy(ctx)
 		return nil
 	})
 	group.Go(func() error { return g.serveGRPC() })

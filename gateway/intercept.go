@@ -19,7 +19,7 @@ import (
 // ofTemporal begins the full names of the methods that are Temporal's. Others are for tools, such as health checks.
 const ofTemporal = "/temporal.api."
 
-// intercept stands around each method: it measures it, continues the trace of the client, checks what the client may do, and turns errors into
+// intercept stands around each method: it measures it, continues the trace of the client, checks what the client may do and how much of it, and turns errors into
 // statuses. A panic becomes an error.
 func (g *Gateway) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !strings.HasPrefix(info.FullMethod, ofTemporal) {
@@ -67,8 +67,14 @@ func (g *Gateway) answer(ctx context.Context, request any, method string, handle
 	if err := g.authorize(ctx, request, method); err != nil {
 		return nil, err
 	}
-	if err := g.checkNamespace(ctx, request, method); err != nil {
+	namespace, err := g.checkNamespace(ctx, request, method)
+	if err != nil {
 		return nil, err
 	}
+	leave, err := g.limits.enter(&namespace, method, request, g.config.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return handler(ctx, request)
 }

@@ -22,34 +22,34 @@ func namespaceOf(request any) string {
 	return ""
 }
 
-// checkNamespace refuses a request about a namespace that does not exist, and the start of an execution in one that is being deleted.
-func (g *Gateway) checkNamespace(ctx context.Context, request any, method string) error {
+// checkNamespace returns the namespace of a request, if it must have one. It refuses a namespace that does not exist, and the start of an
+// execution in one that is being deleted.
+func (g *Gateway) checkNamespace(ctx context.Context, request any, method string) (record schedule.Namespace, err error) {
 	in, ok := request.(inNamespace)
 	if !ok {
-		return nil
+		return record, nil
 	}
 	switch request := request.(type) {
 	case *workflowservice.RegisterNamespaceRequest, *workflowservice.DescribeNamespaceRequest, *workflowservice.UpdateNamespaceRequest,
 		*workflowservice.DeprecateNamespaceRequest, *operatorservice.DeleteNamespaceRequest:
-		return nil // the frontend answers
+		return record, nil // the frontend answers
 	case *operatorservice.ListSearchAttributesRequest:
 		if request.GetNamespace() == "" {
-			return nil
+			return record, nil
 		}
 	}
 	name := in.GetNamespace()
 	if name == "" {
-		return serviceerror.NewInvalidArgument("Namespace not set on request.")
+		return record, serviceerror.NewInvalidArgument("Namespace not set on request.")
 	}
-	record, err := g.namespace(ctx, name)
-	if err != nil {
-		return err
+	if record, err = g.namespace(ctx, name); err != nil {
+		return record, err
 	}
 	if record.Deleting && startsExecutions(request) {
-		return serviceerror.NewNamespaceInvalidState(name, enums.NAMESPACE_STATE_DELETED,
+		return record, serviceerror.NewNamespaceInvalidState(name, enums.NAMESPACE_STATE_DELETED,
 			[]enums.NamespaceState{enums.NAMESPACE_STATE_REGISTERED})
 	}
-	return nil
+	return record, nil
 }
 
 func startsExecutions(request any) bool {

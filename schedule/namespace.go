@@ -14,6 +14,14 @@ const (
 // DefaultMaxSchedules is how many schedules a namespace may have if its limits do not say (docs/semantics.md §10).
 const DefaultMaxSchedules = 1_000_000
 
+// The limits of what Temporal's clients ask each gateway for, if those of a namespace do not say. They are for namespaces that run away, and
+// more than a gateway does on a few cores.
+const (
+	DefaultWorkflowRequestsPerSecond = 10_000
+	DefaultWorkflowListsPerSecond    = 500
+	DefaultMaxWorkflowPolls          = 10_000
+)
+
 // The bounds of [NamespaceLimits.EventRetention].
 const (
 	MinEventRetention = time.Hour
@@ -58,6 +66,14 @@ type NamespaceLimits struct {
 	MaxScheduleBytes int `json:"maxScheduleBytes,omitempty"`
 	// MaxPendingRuns is how many runs may be queued for workers or in progress. Further runs wait in their schedules.
 	MaxPendingRuns int `json:"maxPendingRuns,omitempty"`
+	// WorkflowRequestsPerSecond is how many requests of Temporal's clients each gateway accepts per second; zero means
+	// [DefaultWorkflowRequestsPerSecond]. WorkflowListsPerSecond is the same for lists and counts of executions and schedules, which are
+	// not among the others; zero means [DefaultWorkflowListsPerSecond].
+	WorkflowRequestsPerSecond float64 `json:"workflowRequestsPerSecond,omitempty"`
+	WorkflowListsPerSecond    float64 `json:"workflowListsPerSecond,omitempty"`
+	// MaxWorkflowPolls is how many requests of Temporal's clients may wait at each gateway: polls of workers, queries, and those that wait for
+	// the end of an execution. Zero means [DefaultMaxWorkflowPolls].
+	MaxWorkflowPolls int `json:"maxWorkflowPolls,omitempty"`
 	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the maximum.
 	EventRetention Duration `json:"eventRetention,omitempty"`
 }
@@ -89,16 +105,17 @@ func (l NamespaceLimits) Validate() error {
 	for _, rate := range []struct {
 		field string
 		value float64
-	}{{"requestsPerSecond", l.RequestsPerSecond}, {"actionsPerSecond", l.ActionsPerSecond}} {
+	}{{"requestsPerSecond", l.RequestsPerSecond}, {"actionsPerSecond", l.ActionsPerSecond},
+		{"workflowRequestsPerSecond", l.WorkflowRequestsPerSecond}, {"workflowListsPerSecond", l.WorkflowListsPerSecond}} {
 		if math.IsNaN(rate.value) || math.IsInf(rate.value, 0) || rate.value < 0 || rate.value > maxRate {
-			return Invalid(rate.field, "%v must be a number from 0 to %v; 0 means without a limit", rate.value, maxRate)
+			return Invalid(rate.field, "%v must be a number from 0 to %v; 0 means the default", rate.value, maxRate)
 		}
 	}
 	for _, count := range []struct {
 		field string
 		value int
 	}{{"requestBurst", l.RequestBurst}, {"maxSchedules", l.MaxSchedules}, {"maxScheduleBytes", l.MaxScheduleBytes},
-		{"maxPendingRuns", l.MaxPendingRuns}} {
+		{"maxPendingRuns", l.MaxPendingRuns}, {"maxWorkflowPolls", l.MaxWorkflowPolls}} {
 		if count.value < 0 || count.value > maxCount {
 			return Invalid(count.field, "%d must be 0 to %d", count.value, maxCount)
 		}

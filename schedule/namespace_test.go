@@ -30,7 +30,7 @@ func TestNamespaceRequestsValidate(t *testing.T) {
 		"too long a text":  {schedule.CreateNamespaceRequest{Description: strings.Repeat("x", schedule.MaxDescription+1)}.Validate(), "description"},
 		"no text":          {schedule.UpdateNamespaceRequest{Description: "\xff"}.Validate(), "description"},
 		"bad request ID":   {schedule.UpdateNamespaceRequest{RequestID: "a\nb"}.Validate(), "requestId"},
-		"all limits":       {err: limits(schedule.NamespaceLimits{0.5, 1, 1e6, 100_000_000, 1 << 20, 7, 720 * hour})},
+		"all limits":       {err: limits(schedule.NamespaceLimits{0.5, 1, 1e6, 100_000_000, 1 << 20, 7, 0.1, 1e6, 1, 720 * hour})},
 		"negative rate":    {limits(schedule.NamespaceLimits{RequestsPerSecond: -1}), "limits.requestsPerSecond"},
 		"no number":        {limits(schedule.NamespaceLimits{ActionsPerSecond: math.NaN()}), "limits.actionsPerSecond"},
 		"endless rate":     {limits(schedule.NamespaceLimits{ActionsPerSecond: math.Inf(1)}), "limits.actionsPerSecond"},
@@ -38,6 +38,9 @@ func TestNamespaceRequestsValidate(t *testing.T) {
 		"too many":         {limits(schedule.NamespaceLimits{MaxSchedules: 100_000_001}), "limits.maxSchedules"},
 		"negative bytes":   {limits(schedule.NamespaceLimits{MaxScheduleBytes: -1}), "limits.maxScheduleBytes"},
 		"negative runs":    {limits(schedule.NamespaceLimits{MaxPendingRuns: -5}), "limits.maxPendingRuns"},
+		"negative polls":   {limits(schedule.NamespaceLimits{MaxWorkflowPolls: -1}), "limits.maxWorkflowPolls"},
+		"endless requests": {limits(schedule.NamespaceLimits{WorkflowRequestsPerSecond: math.Inf(1)}), "limits.workflowRequestsPerSecond"},
+		"negative lists":   {limits(schedule.NamespaceLimits{WorkflowListsPerSecond: -1}), "limits.workflowListsPerSecond"},
 		"kept too briefly": {limits(schedule.NamespaceLimits{EventRetention: hour - 1}), "limits.eventRetention"},
 		"kept too long":    {limits(schedule.NamespaceLimits{EventRetention: 721 * hour}), "limits.eventRetention"},
 

@@ -28,6 +28,10 @@ func (f *namespaceFlags) define(cmd *cobra.Command) {
 		f.int("max-schedules", "`N` schedules; 0 for 1,000,000", &f.limits.MaxSchedules)
 		f.int("max-schedule-bytes", "`N` bytes for a schedule with its input, as it is stored; 0 for no limit", &f.limits.MaxScheduleBytes)
 		f.int("max-pending-runs", "`N` runs queued or in progress; 0 for no limit", &f.limits.MaxPendingRuns)
+		f.float("workflow-requests-per-second", "let each gateway answer `N` requests of Temporal's clients in a second; 0 for 10,000",
+			&f.limits.WorkflowRequestsPerSecond)
+		f.float("workflow-lists-per-second", "let each gateway answer `N` lists and counts in a second; 0 for 500", &f.limits.WorkflowListsPerSecond)
+		f.int("max-workflow-polls", "let `N` polls and other requests wait at each gateway; 0 for 10,000", &f.limits.MaxWorkflowPolls)
 		f.duration("event-retention", "keep events for `DURATION`, such as 72h; 0s for 30 days", &f.limits.EventRetention)
 	})
 	f.output.define(cmd)

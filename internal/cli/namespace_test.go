@@ -35,8 +35,8 @@ func TestNamespaceEndToEnd(t *testing.T) {
 	created := c.namespace("create", "billing", "--description", "invoices", "--max-schedules", "2", "--request-burst", "30",
 		"--requests-per-second", "20", "--event-retention", "72h")
 	for _, line := range []string{
-		`Namespace    billing`, `State        active`, `Description  invoices`, `by ann@desk`, `Requests      20 a second, 30 at once`,
-		`Actions       no limit`, `Schedules     2`, `Events        kept 3 days`,
+		`Namespace    billing`, `State        active`, `Description  invoices`, `by ann@desk`, `Requests           20 a second, 30 at once`,
+		`Actions            no limit`, `Schedules          2`, `Events             kept 3 days`,
 	} {
 		assert.Contains(t, created, line)
 	}

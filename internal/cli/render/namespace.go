@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -81,6 +82,9 @@ func (v View) doneBy(t time.Time, by string) string {
 	return text
 }
 
+// atEach says of a limit that it is not shared.
+const atEach = "at each gateway"
+
 // namespaceLimitRows lists the limits with their current use, if that is known.
 func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.NamespaceUsage) [][]string {
 	requests := rateText(limits.RequestsPerSecond)
@@ -108,6 +112,9 @@ func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.Namesp
 	rows := [][]string{
 		{"Requests", orNone(requests)}, {"Actions", orNone(actions)}, {"Schedules", maxSchedules},
 		{"Pending runs", orNone(limitText(limits.MaxPendingRuns))}, {"Events", "kept " + retention},
+		{"Workflow requests", rateText(cmp.Or(limits.WorkflowRequestsPerSecond, schedule.DefaultWorkflowRequestsPerSecond)) + " a second", atEach},
+		{"Workflow lists", rateText(cmp.Or(limits.WorkflowListsPerSecond, schedule.DefaultWorkflowListsPerSecond)) + " a second", atEach},
+		{"Workflow polls", strconv.Itoa(cmp.Or(limits.MaxWorkflowPolls, schedule.DefaultMaxWorkflowPolls)), atEach},
 	}
 	if usage != nil {
 		rows[0] = append(rows[0], requestsText(usage))

@@ -37,11 +37,14 @@ Created      Tue 2026-12-29 12:00:00 UTC, 3d ago, by bob@desk
 Version      4 (conflict token)
 
 Limits
-  Requests      2.5 a second, 10 at once  0.5 a second now, 7 refused since the 2 frontends were started
-  Actions       1000 a second
-  Schedules     1000000                   1 now
-  Pending runs  5                         4 now
-  Events        kept 36h
+  Requests           2.5 a second, 10 at once  0.5 a second now, 7 refused since the 2 frontends were started
+  Actions            1000 a second
+  Schedules          1000000                   1 now
+  Pending runs       5                         4 now
+  Events             kept 36h
+  Workflow requests  10000 a second            at each gateway
+  Workflow lists     500 a second              at each gateway
+  Workflow polls     10000                     at each gateway
 `, out.String())
 
 	out.Reset()
