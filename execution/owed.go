@@ -98,13 +98,31 @@ func Endings(entry *Entry) []Ending {
 	var endings []Ending
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
-		if part.Callback == nil || len(part.Events) == 0 {
-			continue
-		}
-		last := part.Events[len(part.Events)-1]
-		if _, ended := ends[last.GetEventType()]; ended {
+		if last := part.end(); last != nil && part.Callback != nil {
 			endings = append(endings, Ending{part.Callback, part.RunID, last})
 		}
 	}
 	return endings
+}
+
+// Ends reports whether a run ends with the entry.
+func (e *Entry) Ends() bool {
+	for i := range e.Parts {
+		if e.Parts[i].end() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// end returns the event that ends the run; nil if the run goes on.
+func (p *Part) end() *historypb.HistoryEvent {
+	if len(p.Events) == 0 {
+		return nil
+	}
+	last := p.Events[len(p.Events)-1]
+	if _, ended := ends[last.GetEventType()]; !ended {
+		return nil
+	}
+	return last
 }

@@ -137,6 +137,9 @@ func (s *story) append(decision *Decision) {
 		}
 		s.history = append(s.history, entry.Parts[i].Events...)
 	}
+	before, after := s.state.Run, decision.After.Run
+	ended := before.Open() && (!after.Open() || after.ID != before.ID)
+	require.Equal(s.t, ended, decision.Entry.Ends(), "whoever waits for the end of a run looks only at entries with which one ends")
 	decision.After.Stored(s.sequence)
 	if run := decision.After.Run; run != nil {
 		s.replayed.Run.Heartbeats = maps.Clone(run.Heartbeats)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -24,6 +25,8 @@ const (
 	// after each of its entries.
 	firstRest = time.Millisecond
 	maxRest   = 250 * time.Millisecond
+	// firstRound is how soon the owner is asked again if a hint brought nothing. It doubles up to historyRound.
+	firstRound = 2 * time.Millisecond
 )
 
 // GetWorkflowExecutionHistory returns a page of the history of an execution. If it is asked to wait for a new event and none comes in time, the
@@ -52,38 +55,81 @@ func (s *workflowService) historyPage(
 func (s *workflowService) awaitHistory(
 	ctx context.Context, workflow schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	hints, err := s.config.Conn.SubscribeSync(s.config.Names.Journal(s.shard(workflow), workflow))
+	hints, end, err := s.hints(workflow, r.GetHistoryEventFilterType() == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = hints.Unsubscribe() }() // it fails if the connection is closed
+	defer end()
 	waiting, stop := waiting(ctx, historyWait, historyMargin)
 	defer stop()
 	defer context.AfterFunc(s.stopping, stop)()
 	r = proto.CloneOf(r)
-	for rest := firstRest; ; rest = min(2*rest, maxRest) {
+	for p := (pace{firstRest, historyRound}); ; {
 		page, err := s.historyPage(ctx, workflow, r)
 		if err != nil || len(page.GetHistory().GetEvents())+len(page.RawHistory) > 0 || len(page.NextPageToken) == 0 {
 			return page, err
 		}
 		r.NextPageToken = page.NextPageToken // it names the run, which must not change while the client waits
-		if !awaitHint(waiting, hints) || sleep.For(waiting, rest) != nil {
+		if !p.wait(waiting, hints) {
 			return page, nil
 		}
 	}
 }
 
-// awaitHint waits until something has been appended, or it is time to ask anyway. It returns false if the wait is over.
-func awaitHint(ctx context.Context, hints *nats.Subscription) bool {
-	round, stop := context.WithTimeout(ctx, historyRound)
-	defer stop()
-	_, _ = hints.NextMsgWithContext(round) // whatever it is, the owner is asked
-	for {
-		if pending, _, err := hints.Pending(); err != nil || pending == 0 {
-			return ctx.Err() == nil
-		}
-		if _, err := hints.NextMsgWithContext(round); err != nil {
-			return ctx.Err() == nil
-		}
+// pace says when the owner is asked next.
+type pace struct {
+	// rest is the pause after a hint, and round how long to wait for one.
+	rest, round time.Duration
+}
+
+// wait waits until it is time to ask the owner. It returns false if the wait of the client is over.
+//
+// An entry comes by before it is stored. If the owner did not know of it yet, nothing else may come, so it is asked again soon after a hint.
+func (p *pace) wait(ctx context.Context, hints <-chan struct{}) bool {
+	if awaitHint(ctx, hints, p.round) {
+		p.round = firstRound
+	} else {
+		p.round = min(2*p.round, historyRound)
 	}
+	if sleep.For(ctx, p.rest) != nil {
+		return false
+	}
+	p.rest = min(2*p.rest, maxRest)
+	select {
+	case <-hints: // what has come meanwhile needs no question of its own
+	default:
+	}
+	return true
+}
+
+// hints returns a channel that has an element when an entry has been appended to the journal of a workflow, or only when a run has ended. The
+// caller calls end.
+func (s *workflowService) hints(workflow schedule.Key, onlyEnds bool) (hints <-chan struct{}, end func(), err error) {
+	hint := make(chan struct{}, 1)
+	journal, err := s.config.Conn.Subscribe(s.config.Names.Journal(s.shard(workflow), workflow), func(entry *nats.Msg) {
+		if onlyEnds && entry.Header.Get(subjects.HeaderEnds) == "" {
+			return
+		}
+		select {
+		case hint <- struct{}{}:
+		default: // there is one already
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return hint, func() { _ = journal.Unsubscribe() }, nil // it fails if the connection is closed
+}
+
+// awaitHint waits until there is a hint, for at most d. It returns false if there is none.
+func awaitHint(ctx context.Context, hints <-chan struct{}, d time.Duration) bool {
+	round := time.NewTimer(d)
+	defer round.Stop()
+	select {
+	case <-hints:
+		return true
+	case <-round.C:
+	case <-ctx.Done():
+	}
+	return false
 }

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -44,9 +46,12 @@ func (j *journal) serve() <-chan request {
 }
 
 // hint does what the append of an entry does, as far as others see it.
-func (j *journal) hint() {
+func (j *journal) hint() { j.hintOf(&nats.Msg{Data: []byte("entry")}) }
+
+func (j *journal) hintOf(entry *nats.Msg) {
 	key := schedule.Key{Namespace: "default", ID: w}
-	require.NoError(j.in.t, j.in.conn.Publish(j.in.names.Journal(subjects.ShardOf(key, shards), key), []byte("entry")))
+	entry.Subject = j.in.names.Journal(subjects.ShardOf(key, shards), key)
+	require.NoError(j.in.t, j.in.conn.PublishMsg(entry))
 	require.NoError(j.in.t, j.in.conn.Flush())
 }
 
@@ -74,6 +79,53 @@ func TestHistoryWaits(t *testing.T) {
 	j.hint()
 	page := <-pages
 	assert.Len(t, page.History.Events, 2)
+}
+
+// awaitEnd asks for the end of the workflow w in the background.
+func (in *installation) awaitEnd() <-chan *workflowservice.GetWorkflowExecutionHistoryResponse {
+	pages := make(chan *workflowservice.GetWorkflowExecutionHistoryResponse, 1)
+	go func() {
+		page, err := in.GetWorkflowExecutionHistory(in.t.Context(), &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: "default", Execution: &common.WorkflowExecution{WorkflowId: w}, WaitNewEvent: true,
+			HistoryEventFilterType: enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+		})
+		assert.NoError(in.t, err)
+		pages <- page
+	}()
+	return pages
+}
+
+// TestOnlyTheEndWakesThoseWhoWaitForIt: other entries lead to no question.
+func TestOnlyTheEndWakesThoseWhoWaitForIt(t *testing.T) {
+	t.Parallel()
+	j := &journal{in: install(t)}
+	asked, began := j.serve(), time.Now()
+	pages := j.in.awaitEnd()
+	<-asked
+	for range 10 {
+		j.hint()
+		_, err := j.in.GetSystemInfo(t.Context(), &workflowservice.GetSystemInfoRequest{})
+		require.NoError(t, err)
+	}
+	j.events.Store(1)
+	j.hintOf(&nats.Msg{Header: nats.Header{subjects.HeaderEnds: {"1"}}})
+	assert.Len(t, (<-pages).History.Events, 1)
+	rounds := int(time.Since(began) / time.Second) // without a hint, the owner is asked every five seconds
+	assert.LessOrEqual(t, len(asked), 1+rounds)
+}
+
+// TestAnEndThatIsNotStoredYet: the owner is asked again, although nothing else happens.
+func TestAnEndThatIsNotStoredYet(t *testing.T) {
+	t.Parallel()
+	j := &journal{in: install(t)}
+	asked := j.serve()
+	pages := j.in.awaitEnd()
+	<-asked
+	j.hintOf(&nats.Msg{Header: nats.Header{subjects.HeaderEnds: {"1"}}})
+	<-asked
+	<-asked
+	j.events.Store(1)
+	assert.Len(t, (<-pages).History.Events, 1)
 }
 
 // TestHistoryIsThereAlready answers at once.

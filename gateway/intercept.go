@@ -10,7 +10,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/gzip" // SDKs compress their requests
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -48,7 +51,19 @@ func (g *Gateway) intercept(ctx context.Context, request any, info *grpc.UnarySe
 	if err != nil {
 		return nil, err
 	}
+	sendPlain(ctx, response)
 	return response, nil
+}
+
+// leastCompressed is the size in bytes from which an answer is worth compressing.
+const leastCompressed = 4 << 10
+
+// sendPlain sees to it that a small answer is not compressed. SDKs compress their requests, and gRPC would compress the answers then, too. Most
+// of them are of some hundred bytes, and packing and unpacking them costs more than sending them as they are.
+func sendPlain(ctx context.Context, response any) {
+	if m, ok := response.(proto.Message); ok && proto.Size(m) < leastCompressed {
+		_ = grpc.SetSendCompressor(ctx, encoding.Identity) // it fails where there is no gRPC, as for requests over HTTP
+	}
 }
 
 // isFault reports whether a status says that the server is at fault.

@@ -11,8 +11,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/gateway"
@@ -75,6 +79,45 @@ func TestRequestsTooLarge(t *testing.T) {
 	var refused *serviceerror.ResourceExhausted
 	_, err := in.StartWorkflowExecution(t.Context(), &workflowservice.StartWorkflowExecutionRequest{Namespace: "default", Input: payloads(5 << 20)})
 	assert.ErrorAs(t, err, &refused)
+}
+
+// compressions notes how the answers of a connection were compressed.
+type compressions struct{ stats.Handler }
+
+func (compressions) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (compressions) HandleConn(context.Context, stats.ConnStats)                       {}
+func (compressions) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+
+func (compressions) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if header, ok := s.(*stats.InHeader); ok {
+		*ctx.Value(compressions{}).(*string) = header.Compression
+	}
+}
+
+// TestSmallAnswersAreNotCompressed: SDKs compress requests, and gRPC would then compress all answers.
+func TestSmallAnswersAreNotCompressed(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	size := 0
+	in.owners(func(request) (proto.Message, error) {
+		return &workflowservice.StartWorkflowExecutionResponse{RunId: strings.Repeat("x", size)}, nil
+	})
+	conn, err := grpc.NewClient(in.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStatsHandler(compressions{}),
+		grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for _, test := range []struct {
+		size int
+		want string
+	}{{100, ""}, {100_000, gzip.Name}} {
+		size = test.size
+		var got string
+		request := routed()["StartWorkflowExecution"].request.(*workflowservice.StartWorkflowExecutionRequest)
+		answer, err := workflowservice.NewWorkflowServiceClient(conn).StartWorkflowExecution(context.WithValue(t.Context(), compressions{}, &got), request)
+		require.NoError(t, err)
+		assert.Len(t, answer.RunId, size)
+		assert.Equal(t, test.want, strings.TrimPrefix(got, "identity"))
+	}
 }
 
 // TestTraceOfTheClient goes on to the owner of the execution.

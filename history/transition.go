@@ -165,7 +165,7 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	defer cancel()
 	armed := s.armBeside(ctx, of, d.After.NextDeadline())
 	id = s.commits.begin()
-	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, id, data)
+	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends()})
 	armErr := armed()
 	switch {
 	case errors.Is(err, journal.ErrConflict):

@@ -56,9 +56,13 @@ type Journals struct {
 
 // Entry is one entry of a journal.
 type Entry struct {
+	// Sequence is where the entry is; Append does not need it.
 	Sequence uint64
-	ID       string
-	Data     []byte
+	// ID is of the choice of whoever appends the entry, and belongs to this entry alone.
+	ID   string
+	Data []byte
+	// Ends says that a run ends with the entry, for those who follow the journal: see [subjects.HeaderEnds]. It is not read back.
+	Ends bool
 }
 
 // New returns the journals that a bus reaches. The caller closes the bus.
@@ -70,25 +74,26 @@ func (j *Journals) MaxEntry(key schedule.Key) int {
 	return int(j.bus.MaxPayload()) - headers - len(j.names.Journal(0, key))
 }
 
-// Append adds an entry behind the one with the sequence last, or as the first if last is 0, and returns its sequence. The ID is of the
-// caller's choice and belongs to this entry alone. The error is or wraps:
+// Append adds an entry behind the one with the sequence last, or as the first if last is 0, and returns its sequence. The error is or wraps:
 //
 //   - [ErrConflict]: the entry is not in the journal and never will be.
 //   - [ErrUnknown]: ctx ended too early. The entry may be in the journal, now or some seconds later.
 //   - another error: NATS refuses the entry, for example because it is too large.
-func (j *Journals) Append(ctx context.Context, shard int, key schedule.Key, last uint64, id string, data []byte) (uint64, error) {
+func (j *Journals) Append(ctx context.Context, shard int, key schedule.Key, last uint64, e Entry) (uint64, error) {
 	subject := j.names.Journal(shard, key)
-	sequence, err := j.bus.Append(ctx, entryMessage(subject, last, id, data))
+	sequence, err := j.bus.Append(ctx, entryMessage(subject, last, e))
 	if err == nil || isFinal(err) {
 		return sequence, err
 	}
-	return j.resolve(ctx, shard, subject, last, id, data, err)
+	return j.resolve(ctx, shard, subject, last, e, err)
 }
 
-func entryMessage(subject string, last uint64, id string, data []byte) *nats.Msg {
-	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{
-		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(last, 10)}, HeaderID: {id},
-	}}
+func entryMessage(subject string, last uint64, e Entry) *nats.Msg {
+	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(last, 10)}, HeaderID: {e.ID}}
+	if e.Ends {
+		header[subjects.HeaderEnds] = []string{"1"}
+	}
+	return &nats.Msg{Subject: subject, Data: e.Data, Header: header}
 }
 
 // isFinal reports whether NATS has refused an entry for a reason that stays.
@@ -107,12 +112,12 @@ func isPassing(err error) bool {
 //
 // A stream with several replicas may refuse an entry that expects the right sequence, so a refusal alone does not tell.
 func (j *Journals) resolve(
-	ctx context.Context, shard int, subject string, last uint64, id string, data []byte, reason error,
+	ctx context.Context, shard int, subject string, last uint64, e Entry, reason error,
 ) (sequence uint64, err error) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		next, err := j.bus.Next(ctx, j.names.JournalStream(shard), subject, last+1)
 		switch {
-		case err == nil && next.Header.Get(HeaderID) == id:
+		case err == nil && next.Header.Get(HeaderID) == e.ID:
 			return next.Sequence, nil
 		case err == nil:
 			return 0, fmt.Errorf("%w: %s after %d", ErrConflict, subject, last)
@@ -123,7 +128,7 @@ func (j *Journals) resolve(
 		if !errors.Is(err, bus.ErrNone) {
 			continue // the leader does not answer
 		}
-		sequence, err = j.bus.Append(ctx, entryMessage(subject, last, id, data))
+		sequence, err = j.bus.Append(ctx, entryMessage(subject, last, e))
 		if err == nil || isFinal(err) {
 			return sequence, err
 		}
@@ -140,7 +145,9 @@ func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry
 	return entryOf(m), err
 }
 
-func entryOf(m bus.Message) Entry { return Entry{m.Sequence, m.Header.Get(HeaderID), m.Data} }
+func entryOf(m bus.Message) Entry {
+	return Entry{Sequence: m.Sequence, ID: m.Header.Get(HeaderID), Data: m.Data}
+}
 
 // Read calls each for the entries of a journal with sequences of from to through, in their order, until it returns an error or false. The
 // journal must have had an entry with the sequence through. If the journal is purged meanwhile, the error wraps ErrNone.

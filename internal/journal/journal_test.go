@@ -66,11 +66,11 @@ func TestAppendAndRead(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNone)
 	last := uint64(0)
 	for i := range 5 {
-		sequence, err := b.Append(t.Context(), 0, key, last, strconv.Itoa(i), []byte(fmt.Sprint("entry ", i)))
+		sequence, err := b.Append(t.Context(), 0, key, last, journal.Entry{ID: strconv.Itoa(i), Data: []byte(fmt.Sprint("entry ", i))})
 		require.NoError(t, err)
 		require.Greater(t, sequence, last)
 		last = sequence
-		_, err = b.Append(t.Context(), 0, schedule.Key{Namespace: "default", ID: strconv.Itoa(i)}, 0, "x", []byte("another journal"))
+		_, err = b.Append(t.Context(), 0, schedule.Key{Namespace: "default", ID: strconv.Itoa(i)}, 0, journal.Entry{ID: "x", Data: []byte("another journal")})
 		require.NoError(t, err)
 	}
 	got, err := b.Last(t.Context(), 0, key)
@@ -87,22 +87,37 @@ func TestAppendAndRead(t *testing.T) {
 	require.ErrorIs(t, b.Read(t.Context(), 0, key, 1, last+100, func(journal.Entry) (bool, error) { return true, nil }), journal.ErrNone)
 }
 
+// TestEndsCanBeSeen by those who follow the journal.
+func TestEndsCanBeSeen(t *testing.T) {
+	t.Parallel()
+	b := single(t)
+	for i, ends := range []bool{false, true} {
+		sequence, err := b.Append(t.Context(), 0, schedule.Key{Namespace: "default", ID: strconv.Itoa(i)}, 0, journal.Entry{ID: "x", Ends: ends})
+		require.NoError(t, err)
+		stream, err := b.js.Stream(t.Context(), b.names.JournalStream(0))
+		require.NoError(t, err)
+		stored, err := stream.GetMsg(t.Context(), sequence)
+		require.NoError(t, err)
+		require.Equal(t, ends, stored.Header.Get(subjects.HeaderEnds) != "")
+	}
+}
+
 // TestConflict: whoever does not know the last entry cannot append. Whoever appends the same entry again has appended it once.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	b := single(t)
-	first, err := b.Append(t.Context(), 0, key, 0, "a", []byte("first"))
+	first, err := b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "a", Data: []byte("first")})
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), 0, key, 0, "b", []byte("other"))
+	_, err = b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "b", Data: []byte("other")})
 	require.ErrorIs(t, err, journal.ErrConflict)
-	again, err := b.Append(t.Context(), 0, key, 0, "a", []byte("first"))
+	again, err := b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "a", Data: []byte("first")})
 	require.NoError(t, err)
 	require.Equal(t, first, again)
-	second, err := b.Append(t.Context(), 0, key, first, "c", []byte("second"))
+	second, err := b.Append(t.Context(), 0, key, first, journal.Entry{ID: "c", Data: []byte("second")})
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), 0, key, first, "d", []byte("late"))
+	_, err = b.Append(t.Context(), 0, key, first, journal.Entry{ID: "d", Data: []byte("late")})
 	require.ErrorIs(t, err, journal.ErrConflict)
-	again, err = b.Append(t.Context(), 0, key, 0, "a", []byte("first"))
+	again, err = b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "a", Data: []byte("first")})
 	require.NoError(t, err)
 	require.Equal(t, first, again, "although others have come since")
 	require.Less(t, first, second)
@@ -112,10 +127,10 @@ func TestConflict(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	b := single(t)
-	_, err := b.Append(t.Context(), 0, key, 0, "a", make([]byte, b.MaxEntry(key)))
+	_, err := b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "a", Data: make([]byte, b.MaxEntry(key))})
 	require.NoError(t, err)
 	other := schedule.Key{Namespace: "default", ID: "other"}
-	_, err = b.Append(t.Context(), 0, other, 0, "a", make([]byte, b.MaxEntry(other)+1024))
+	_, err = b.Append(t.Context(), 0, other, 0, journal.Entry{ID: "a", Data: make([]byte, b.MaxEntry(other)+1024)})
 	require.ErrorIs(t, err, nats.ErrMaxPayload)
 }
 
@@ -125,7 +140,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.JournalStream(0)))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := b.Append(ctx, 0, key, 0, "a", []byte("first"))
+	_, err := b.Append(ctx, 0, key, 0, journal.Entry{ID: "a", Data: []byte("first")})
 	require.ErrorIs(t, err, journal.ErrUnknown)
 }
 
@@ -166,14 +181,14 @@ func fight(t *testing.T, b bundle, writers, entries int, meanwhile func()) {
 			last := uint64(0)
 			for i := range entries {
 				id := fmt.Sprintf("%d-%d", w, i)
-				sequence, err := b.Append(ctx, 0, key, last, id, []byte(id))
+				sequence, err := b.Append(ctx, 0, key, last, journal.Entry{ID: id, Data: []byte(id)})
 				for errors.Is(err, journal.ErrConflict) {
 					conflicts.Add(1)
 					entry, lastErr := b.Last(ctx, 0, key)
 					if lastErr != nil {
 						continue
 					}
-					sequence, err = b.Append(ctx, 0, key, entry.Sequence, id, []byte(id))
+					sequence, err = b.Append(ctx, 0, key, entry.Sequence, journal.Entry{ID: id, Data: []byte(id)})
 				}
 				if err != nil {
 					return err
