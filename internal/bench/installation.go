@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,6 +52,8 @@ type installation struct {
 	ended  chan error
 	// children are the roles as processes; nil if they run here.
 	children *children
+	// gateway is the address where Temporal's clients are served.
+	gateway string
 }
 
 // startInstallation starts all roles and returns when requests are answered. If a role ends by itself, fail is called. The
@@ -118,17 +121,42 @@ func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Rol
 	generator, err2 := i.cluster.Generator()
 	backfiller, err3 := i.cluster.Backfiller()
 	invoker, err4 := i.cluster.Invoker()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	history, err5 := i.cluster.History()
+	matching, err6 := i.cluster.Matching()
+	gateway, err7 := i.openGateway(ctx)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return err
 	}
-	i.supervise(ctx, log, fail, roles.Stage{front}, roles.Stage{generator, backfiller}, roles.Stage{work}, roles.Stage{invoker},
-		roles.Stage{i.conn.Role()})
+	i.supervise(ctx, log, fail, roles.Stage{front, gateway}, roles.Stage{generator, backfiller, matching}, roles.Stage{work},
+		roles.Stage{invoker, history}, roles.Stage{i.conn.Role()})
 	select {
 	case <-ready:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// openGateway returns the role that serves Temporal's clients, on a free port of this machine.
+func (i *installation) openGateway(ctx context.Context) (roles.Role, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback)
+	if err != nil {
+		return roles.Role{}, fmt.Errorf("bench: listen for Temporal's clients: %w", err)
+	}
+	i.gateway = listener.Addr().String()
+	return i.cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: drain})
+}
+
+// loopback is a free port of this machine.
+const loopback = "127.0.0.1:0"
+
+// freeAddress returns an address of this machine that is free at this moment, for another process.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback)
+	if err != nil {
+		return "", fmt.Errorf("bench: look for a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 // supervise begins to run roles. They end when they are told to, which is after the measurement even if that is broken off.

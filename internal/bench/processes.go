@@ -27,12 +27,15 @@ const NATSCommand = "bench-nats"
 
 // The names of the processes in results.
 const (
-	processBench = "bench"
-	processNATS  = "nats"
+	processBench  = "bench"
+	processNATS   = "nats"
+	processWorker = "worker"
 )
 
 // roleProcesses are the roles that become processes of their own, in the order in which they are told to end.
-var roleProcesses = []string{"frontend", "generator", "backfiller", "invoker", "history"}
+var roleProcesses = []string{"frontend", roleGateway, "generator", "backfiller", "matching", "invoker", "history"}
+
+const roleGateway = "gateway"
 
 // RunNATS runs a NATS server on a free port until ctx ends. It writes its URL to out, as one line.
 func RunNATS(ctx context.Context, log *slog.Logger, out io.Writer, dir, sync string) error {
@@ -152,12 +155,18 @@ func (c *children) startNATS(ctx context.Context, dir string, sync natsserver.Sy
 
 // startRoles starts a process for each role, as an operator would, and returns when all of them have announced themselves and
 // the API answers.
-func (i *installation) startRoles(ctx context.Context, c *children, url string) error {
+func (i *installation) startRoles(ctx context.Context, c *children, url string) (err error) {
 	i.children = c
+	if i.gateway, err = freeAddress(ctx); err != nil {
+		return err
+	}
 	for _, role := range roleProcesses {
 		args := []string{role, "--nats", url, "--prefix", i.names.Prefix(), "--log-level", "error"}
-		if role == "frontend" {
+		switch role {
+		case "frontend":
 			args = append(args, "--search-dir", i.search.Dir)
+		case roleGateway:
+			args = append(args, "--grpc", i.gateway, "--http-api", "off")
 		}
 		if _, err := c.start(role, false, args...); err != nil {
 			return err
@@ -211,7 +220,10 @@ type usage struct {
 func (s *session) usages() map[string]usage {
 	rss, peak := memory()
 	all := map[string]usage{processBench: {cpuTime(), rss, peak}}
-	if c := s.host.children; c != nil {
+	for _, c := range []*children{s.host.children, s.workers} {
+		if c == nil {
+			continue
+		}
 		for name, p := range c.all {
 			all[name] = usageOf(p.cmd.Process.Pid)
 		}

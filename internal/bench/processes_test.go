@@ -51,7 +51,7 @@ func TestProcesses(t *testing.T) {
 
 func TestEveryPoolIsAProcess(t *testing.T) {
 	t.Parallel()
-	assert.ElementsMatch(t, append([]string{"frontend"}, subjects.Pools()...), roleProcesses)
+	assert.ElementsMatch(t, append([]string{"frontend", roleGateway, "matching"}, subjects.Pools()...), roleProcesses)
 }
 
 // TestAProcessThatEnds: a process that ends by itself breaks the run off, with its last output.

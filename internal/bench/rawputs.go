@@ -24,7 +24,7 @@ const (
 // rawPuts measures the server without Carillon: how many messages it stores per second, from publishers that wait for each
 // acknowledgement. The stream it uses is removed again.
 func rawPuts(
-	ctx context.Context, js jetstream.JetStream, names subjects.Names, replicas int, d time.Duration,
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, replicas, size int, d time.Duration,
 ) (rate Rate, err error) {
 	config := jetstream.StreamConfig{
 		Name: rawStream(names), Subjects: []string{names.Prefix() + ".bench.>"},
@@ -41,7 +41,7 @@ func rawPuts(
 	defer stop()
 	var publishers errgroup.Group
 	for i := range rawPublishers {
-		subject, payload := rawSubject(names, i), make([]byte, rawBytes)
+		subject, payload := rawSubject(names, i), make([]byte, size)
 		publishers.Go(func() error {
 			for publishing.Err() == nil {
 				// The context of the run ends a publish; the end of the measurement only ends the loop.

@@ -43,6 +43,9 @@ func measureRecover(ctx context.Context, s *session) error {
 	if began, err = s.restart(ctx); err != nil {
 		return err
 	}
+	if _, err := s.client.Describe(ctx, dormantID(0)); err != nil {
+		return err
+	}
 	ready := time.Now()
 	before := span{t.all.from, ready}
 	if err := s.awaitRuns(ctx, ledger, before); err != nil {
@@ -55,8 +58,7 @@ func measureRecover(ctx context.Context, s *session) error {
 	return s.afterwards(ctx, ledger, t.all.from)
 }
 
-// restart stops the roles, and NATS if it belongs to the run, and starts them again. It returns when the start began, once a
-// request has been answered.
+// restart stops the roles, and NATS if it belongs to the run, and starts them again. It returns when the start began.
 func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	s.config.Progress("restarting", 0, 0)
 	if err := s.installation.close(); err != nil {
@@ -73,11 +75,7 @@ func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 			return began, err
 		}
 	}
-	if err := s.install(ctx); err != nil {
-		return began, err
-	}
-	_, err = s.client.Describe(ctx, dormantID(0))
-	return began, err
+	return began, s.install(ctx)
 }
 
 // afterwards measures what happens after the restart, and checks that nothing was missed or doubled across it.

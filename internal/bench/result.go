@@ -51,8 +51,13 @@ type Result struct {
 	// of these writes.
 	RecordWrites int   `json:"record_writes,omitempty"`
 	RecordBytes  int64 `json:"record_bytes,omitempty"`
-	// RawPuts is the rate of the same server without Carillon.
-	RawPuts Rate `json:"raw_puts_per_s"`
+	// Workflows are the figures of each kind of workflow under each load.
+	Workflows []WorkflowLoad `json:"workflows,omitempty"`
+	// CreatedRSS is the memory of the processes after everything was created, for scenarios that restart them then.
+	CreatedRSS int64 `json:"created_rss_bytes,omitempty"`
+	// RawPuts is the rate of the same server without Carillon, RawBytes the size of its messages if that is not 600.
+	RawPuts  Rate `json:"raw_puts_per_s"`
+	RawBytes int  `json:"raw_put_bytes,omitempty"`
 	// Operations are the kinds of request of the API.
 	Operations map[string]Operation `json:"operations,omitempty"`
 	// Times are further durations of the scenario, Rates further rates, by name.
@@ -117,14 +122,21 @@ func (r *Result) Write(w io.Writer) error {
 	var t table
 	t.row(r.Scenario, "%s", r.Parameters.words())
 	t.row("on", "%s", r.Environment.words())
-	if r.Due > 0 {
+	if r.Due > 0 && len(r.Workflows) == 0 {
 		t.row("actions", "%d due, %d started, %d missed, %d doubled%s", r.Due, r.Started, r.Missed, r.Doubled, r.strange())
-		t.row("rate", "%s%s/s completed", r.offer(), digits(r.Completed))
+		if r.Lateness != nil {
+			t.row("rate", "%s%s/s completed", r.offer(), digits(r.Completed))
+		}
 	}
 	t.quantiles("lateness", r.Lateness)
+	t.workflows(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Operations)) {
 		o := r.Operations[name]
-		t.row(name, "%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
+		if o.PerS > 0 {
+			t.row(name, "%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
+		} else {
+			t.row(name, "%d, one after the other", o.Count)
+		}
 		t.quantiles("", o.Latency)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Times)) {
@@ -138,6 +150,9 @@ func (r *Result) Write(w io.Writer) error {
 		t.row("", "%s", byProcess(r.Processes))
 	}
 	t.row("memory", "%s at most, %s at the end", mebibytes(r.PeakRSS), mebibytes(r.RSS))
+	if r.CreatedRSS > 0 {
+		t.row("", "%s before the restart", mebibytes(r.CreatedRSS))
+	}
 	t.row("disk", "%s", mebibytes(r.Disk))
 	if r.Messages > 0 {
 		t.row("messages", "%.2f for each action: %s", float64(r.Messages), byStream(r.MessagesByStream))
@@ -151,10 +166,11 @@ func (r *Result) Write(w io.Writer) error {
 
 // share is the rate of the actions as a share of the raw rate.
 func (r *Result) share() string {
+	text := fmt.Sprintf("64 publishers, %d B", cmp.Or(r.RawBytes, rawBytes))
 	if r.Completed == 0 || r.RawPuts == 0 {
-		return "64 publishers, 600 B"
+		return text
 	}
-	return fmt.Sprintf("64 publishers, 600 B: %.1f for each action completed", float64(r.RawPuts/r.Completed))
+	return fmt.Sprintf("%s: %.1f for each action completed", text, float64(r.RawPuts/r.Completed))
 }
 
 // offer is empty where everything is asked for at once.
@@ -256,6 +272,19 @@ func (t *table) write(w io.Writer) error {
 		}
 	}
 	return aligned.Flush()
+}
+
+// workflows writes three rows for each load.
+func (t *table) workflows(r *Result) {
+	if len(r.Workflows) > 0 {
+		t.row("workflows", "%d asked for, %d completed, %d missed", r.Due, r.Started, r.Missed)
+	}
+	for i := range r.Workflows {
+		w := &r.Workflows[i]
+		t.row(w.Kind+", "+w.Load, "%s", w.words())
+		t.quantiles("  to its code", w.FirstCode)
+		t.quantiles("  to its result", w.Result)
+	}
 }
 
 func (t *table) quantiles(name string, q *Quantiles) {

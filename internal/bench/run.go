@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ type session struct {
 	result   *Result
 	// stopReturning stops returning memory.
 	stopReturning func()
+
+	// workers has the process of the worker of workflows; nil if there has been none.
+	workers *children
 
 	// answer is what each run returns, if anything.
 	answer string
@@ -206,7 +210,7 @@ func (s *session) finish(ctx context.Context) error {
 		return err
 	}
 	s.config.Progress("raw puts", 0, 0)
-	r.RawPuts, err = rawPuts(ctx, s.js, s.names, max(s.config.Replicas, 1), s.config.RawDuration)
+	r.RawPuts, err = rawPuts(ctx, s.js, s.names, max(s.config.Replicas, 1), cmp.Or(r.RawBytes, rawBytes), s.config.RawDuration)
 	return err
 }
 
@@ -215,6 +219,9 @@ func (s *session) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTimeout)
 	defer cancel()
 	s.config.Progress("removing", 0, 0)
+	if s.workers != nil {
+		s.workers.close()
+	}
 	if i := s.installation; i != nil {
 		shards := max(s.config.Shards, i.shards())
 		err = errors.Join(i.stopRoles(), s.host.clear(ctx, i.js, s.names, shards), i.close())
@@ -276,7 +283,7 @@ func (s *session) end(ctx context.Context, from gauge) (gauge, error) {
 	elapsed, cpu := to.at.Sub(from.at), total(to.usages).cpu-total(from.usages).cpu
 	s.result.Elapsed, s.result.CPU = Seconds(elapsed), Seconds(cpu)
 	s.result.Processes = nil
-	if s.host.children != nil {
+	if len(to.usages) > 1 {
 		s.result.Processes = map[string]Seconds{}
 		for name, used := range to.usages {
 			s.result.Processes[name] = Seconds(used.cpu - from.usages[name].cpu)
@@ -284,6 +291,18 @@ func (s *session) end(ctx context.Context, from gauge) (gauge, error) {
 	}
 	s.result.Cores = Rate(cpu.Seconds() / elapsed.Seconds())
 	return to, s.profiler.stop()
+}
+
+// during measures while do works.
+func (s *session) during(ctx context.Context, do func() error) (from, to gauge, err error) {
+	if from, err = s.begin(ctx); err != nil {
+		return from, to, err
+	}
+	if err := do(); err != nil {
+		return from, to, err
+	}
+	to, err = s.end(ctx, from)
+	return from, to, err
 }
 
 func (s *session) gauge(ctx context.Context) (gauge, error) {

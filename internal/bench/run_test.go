@@ -24,6 +24,10 @@ func tiny(s Scenario) Parameters {
 	p.Runs = min(p.Runs, 30)
 	p.Clients = min(p.Clients, 2)
 	p.Active = min(p.Active, 3)
+	if s.takes(ParamKind) {
+		p.Kind = kindActivity
+	}
+	p.Workflows, p.Events = min(p.Workflows, 20), min(p.Events, 30)
 	if s.takes(ParamRate) {
 		p.Rate = 20
 	}
@@ -60,7 +64,8 @@ func TestEveryScenario(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, left, "the data is removed")
 			assert.Equal(t, begun, ended)
-			assert.Equal(t, scenario.Name == "recover", begun == 2, "memory is returned by a new process after a restart, begun %d times", begun)
+			restarts := slices.Contains([]string{"recover", "sleeping", "cold"}, scenario.Name)
+			assert.Equal(t, restarts, begun == 2, "memory is returned by a new process after a restart, begun %d times", begun)
 		})
 	}
 }
@@ -73,7 +78,17 @@ func checkResult(t *testing.T, r *Result) {
 	assert.Positive(t, r.Disk, "disk")
 	assert.Positive(t, r.Elapsed, "elapsed")
 	assert.Equal(t, 2, r.Environment.Shards)
-	if slices.Contains([]string{"api", "idle"}, r.Scenario) {
+	switch r.Scenario {
+	case "workflows":
+		checkWorkflows(t, r)
+		return
+	case "sleeping":
+		assert.Equal(t, r.Parameters.Workflows, r.Due, "all of so few are woken")
+		assert.Positive(t, r.CreatedRSS)
+		assert.Positive(t, r.Times["ready"])
+		return
+	}
+	if slices.Contains([]string{"api", "idle", "cold"}, r.Scenario) {
 		assert.Zero(t, r.Due)
 		assert.Nil(t, r.Lateness)
 		checkOperations(t, r)
@@ -99,10 +114,33 @@ func checkOperations(t *testing.T, r *Result) {
 		assert.Len(t, r.Operations, 4)
 		assert.Equal(t, r.Parameters.Schedules, r.Operations["create"].Count)
 	}
+	if r.Scenario == "cold" {
+		assert.Len(t, r.Operations, 2*len(coldRequests))
+		assert.Positive(t, r.Times["ready"])
+	}
 	for name, o := range r.Operations {
 		assert.Zero(t, o.Errors, name)
 		assert.NotNil(t, o.Latency, name)
 	}
+}
+
+// checkWorkflows: each kind was measured under each load, and all workflows have ended.
+func checkWorkflows(t *testing.T, r *Result) {
+	t.Helper()
+	assert.Len(t, r.Workflows, 3)
+	for _, w := range r.Workflows {
+		name := w.Kind + ", " + w.Load
+		assert.Zero(t, w.Errors, name)
+		assert.Positive(t, w.Messages, name)
+		assert.Positive(t, w.Bytes, name)
+		assert.Positive(t, w.Published, name)
+		if w.Count > 0 { // a busy machine may complete nothing in time
+			assert.LessOrEqual(t, w.FirstCode.P50, w.Result.P50, name)
+		}
+	}
+	assert.Greater(t, r.Due, len(r.Workflows))
+	assert.Positive(t, r.RawBytes)
+	assert.Contains(t, r.Processes, processWorker)
 }
 
 // TestOnAServerThatIsThere: a run on an existing server leaves nothing behind, and writes profiles.

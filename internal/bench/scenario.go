@@ -42,6 +42,11 @@ type Parameters struct {
 	Dormant int `json:"dormant,omitempty"`
 	// Active is how many further schedules are due every second.
 	Active int `json:"active,omitempty"`
+	// Kind is the kind of workflow: one of WorkflowKinds, or KindAll.
+	Kind string `json:"kind,omitempty"`
+	// Workflows is how many workflows sleep. Events is how many events the longest history has.
+	Workflows int `json:"workflows,omitempty"`
+	Events    int `json:"events,omitempty"`
 }
 
 // The names of the parameters, as flags and messages call them.
@@ -59,6 +64,9 @@ const (
 	ParamRate      = "rate"
 	ParamDormant   = "dormant"
 	ParamActive    = "active"
+	ParamKind      = "kind"
+	ParamWorkflows = "workflows"
+	ParamEvents    = "events"
 )
 
 // maxSchedules bounds the schedules of one run.
@@ -89,6 +97,7 @@ func Scenarios() []Scenario {
 	return []Scenario{
 		steadyScenario(), herdScenario(), backfillScenario(), triggerScenario(), apiScenario(),
 		inflightScenario(), idleScenario(), recoverScenario(), overloadScenario(),
+		workflowsScenario(), sleepingScenario(), coldScenario(),
 	}
 }
 
@@ -106,6 +115,8 @@ func (s Scenario) Check(p Parameters) error {
 		{ParamRate, p.Rate, 0, 100_000},
 		{ParamDormant, p.Dormant, 0, maxSchedules},
 		{ParamActive, p.Active, 1, 10_000},
+		{ParamWorkflows, p.Workflows, 1, 1_000_000},
+		{ParamEvents, p.Events, leastEvents, 50_000},
 	} {
 		if s.takes(bound.name) && (bound.value < bound.least || bound.value > bound.max) {
 			return schedule.Invalid(bound.name, "%d is out of range: use %d to %d", bound.value, bound.least, bound.max)
@@ -128,6 +139,9 @@ func (s Scenario) Check(p Parameters) error {
 	}
 	if s.takes(ParamOverlap) && !slices.Contains(Overlaps(), p.Overlap) {
 		return schedule.Invalid(ParamOverlap, "%q must be one of %v", p.Overlap, Overlaps())
+	}
+	if kinds := append(WorkflowKinds(), KindAll); s.takes(ParamKind) && !slices.Contains(kinds, p.Kind) {
+		return schedule.Invalid(ParamKind, "%q must be one of %v", p.Kind, kinds)
 	}
 	return nil
 }

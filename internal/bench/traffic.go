@@ -29,7 +29,7 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 	}
 	for shard := range shards {
 		kinds[names.TaskStream(shard)], kinds[names.CallbackStream(shard)] = "tasks", "callbacks"
-		kinds[subjects.BucketStream(names.StateBucket(shard))], kinds[names.JournalStream(shard)] = "state", "journals"
+		kinds[subjects.BucketStream(names.StateBucket(shard))], kinds[names.JournalStream(shard)] = "state", kindJournals
 	}
 	return kinds
 }
@@ -38,6 +38,8 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 type traffic struct {
 	messages map[string]uint64
 	bytes    uint64
+	// journals is how many bytes those of the journals are.
+	journals uint64
 }
 
 // readTraffic asks for the last sequence of each stream. Each stored message gets one, including a record that overwrites and a
@@ -52,8 +54,23 @@ func readTraffic(ctx context.Context, js jetstream.JetStream, kinds map[string]s
 		state := stream.CachedInfo().State
 		t.messages[kind] += state.LastSeq
 		t.bytes += state.Bytes
+		if kind == kindJournals {
+			t.journals += state.Bytes
+		}
 	}
 	return t, nil
+}
+
+// kindJournals is the kind of the streams with the journals of workflow IDs.
+const kindJournals = "journals"
+
+// journalSize is the mean size of the entries of journals since an earlier reading, with what NATS adds to each; 0 if there are none.
+func (t traffic) journalSize(before traffic) int {
+	entries := t.messages[kindJournals] - before.messages[kindJournals]
+	if entries == 0 {
+		return 0
+	}
+	return int((t.journals - before.journals) / entries)
 }
 
 // each divides the messages stored since an earlier reading by a number of actions. Kinds without any are left out.

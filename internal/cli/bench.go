@@ -68,6 +68,16 @@ func (a *app) benchHelper() *cobra.Command {
 	}
 }
 
+// benchWorker is the hidden command that runs the worker of workflows of a bench.
+func (a *app) benchWorker() *cobra.Command {
+	return &cobra.Command{
+		Use: bench.WorkflowCommand + " ADDRESS", Short: "Run the worker of workflows of a bench", Hidden: true, Args: exactly("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunWorkflows(cmd.Context(), a.env.Stdout, args[0])
+		},
+	}
+}
+
 func (a *app) benchScenarioCommand(scenario bench.Scenario) *cobra.Command {
 	o := benchOptions{Parameters: scenario.Defaults}
 	cmd := &cobra.Command{
@@ -119,6 +129,8 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		number(bench.ParamActions, &o.Actions, "ask for `N` actions of each schedule")
 		number(bench.ParamRuns, &o.Runs, "let `N` runs be in progress at once")
 		number(bench.ParamActive, &o.Active, "let `N` more schedules be due every second")
+		number(bench.ParamWorkflows, &o.Workflows, "let `N` workflows sleep")
+		number(bench.ParamEvents, &o.Events, "give the longest history `N` events")
 		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
 		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
 		number(bench.ParamResult, &o.ResultBytes, "let each run return `N` bytes, which the next one is told")
@@ -127,6 +139,9 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		span(bench.ParamSpread, &o.Spread, "let them end one after the other within `DURATION`, not all at once")
 		span(bench.ParamWarmup, &o.Warmup, "do not measure the first `DURATION`")
 		span(bench.ParamDuration, &o.Duration, "measure for `DURATION`")
+		if slices.Contains(scenario.Takes, bench.ParamKind) {
+			flags.Var(flagconf.NewEnum(&o.Kind, append(bench.WorkflowKinds(), bench.KindAll)...), bench.ParamKind, "run workflows of one `KIND`")
+		}
 		if slices.Contains(scenario.Takes, bench.ParamOverlap) {
 			var words []string
 			for _, policy := range bench.Overlaps() {

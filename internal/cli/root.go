@@ -49,7 +49,7 @@ dependency, and "carillon server" brings its own.`,
 	root.AddCommand(inGroup(groupUse, a.importCommand(), a.dlqCommand())...)
 	root.AddCommand(append(a.chaosHelpers(), inGroup(groupUse, a.chaosCommand())...)...)
 	root.AddCommand(inGroup(groupUse, a.clusterCommand())...)
-	root.AddCommand(append([]*cobra.Command{a.benchHelper()}, inGroup(groupUse, a.benchCommand())...)...)
+	root.AddCommand(append([]*cobra.Command{a.benchHelper(), a.benchWorker()}, inGroup(groupUse, a.benchCommand())...)...)
 	root.AddCommand(exitCodesTopic())
 	makeParent(root)
 	a.completeIDs(root)
