@@ -44,6 +44,17 @@ func (s *workflowService) GetWorkflowExecutionHistory(
 	return s.awaitHistory(ctx, workflow, r)
 }
 
+// GetWorkflowExecutionHistoryReverse returns a page of the history of an execution, the newest event first.
+func (s *workflowService) GetWorkflowExecutionHistoryReverse(
+	ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
+) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	if err := checkExecution(r.Execution); err != nil {
+		return nil, err
+	}
+	return route[workflowservice.GetWorkflowExecutionHistoryReverseResponse](
+		ctx, s.Gateway, subjects.VerbHistoryReverse, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
+}
+
 func (s *workflowService) historyPage(
 	ctx context.Context, workflow schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {

@@ -88,6 +88,10 @@ func routed() map[string]struct {
 			"history", &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: "default", Execution: run},
 			&workflowservice.GetWorkflowExecutionHistoryResponse{NextPageToken: []byte("next")},
 		},
+		"GetWorkflowExecutionHistoryReverse": {
+			"history-reverse", &workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: "default", Execution: run},
+			&workflowservice.GetWorkflowExecutionHistoryReverseResponse{NextPageToken: []byte("next")},
+		},
 		"QueryWorkflow": {
 			"query", &workflowservice.QueryWorkflowRequest{Namespace: "default", Execution: run, Query: &query.WorkflowQuery{QueryType: "x"}},
 			&workflowservice.QueryWorkflowResponse{QueryResult: payloads(3)},
@@ -225,6 +229,8 @@ func TestBadRequests(t *testing.T) {
 		"no run ID": {"GetWorkflowExecutionHistory", &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: "default", Execution: bad("x"), WaitNewEvent: true,
 		}, "Invalid RunId."},
+		"no execution to read": {"GetWorkflowExecutionHistoryReverse", &workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: "default"},
+			"Execution is not set on request."},
 		"no signal": {"SignalWorkflowExecution", &workflowservice.SignalWorkflowExecutionRequest{Namespace: "default", WorkflowExecution: bad("")},
 			"SignalName is not set on request."},
 		"no query": {"QueryWorkflow", &workflowservice.QueryWorkflowRequest{Namespace: "default", Execution: bad("")},

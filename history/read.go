@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -63,8 +64,27 @@ func (t pageToken) marshal() []byte {
 	return data
 }
 
+// pageRequest is a request for a page of a history.
+type pageRequest interface {
+	GetExecution() *commonpb.WorkflowExecution
+	GetNextPageToken() []byte
+	GetMaximumPageSize() int32
+}
+
+// sizeOfPage returns how many events a page may have.
+func sizeOfPage(r pageRequest) int {
+	most := int(r.GetMaximumPageSize())
+	if most < 1 || most > maxPage {
+		return maxPage
+	}
+	return most
+}
+
+// bytesOfPage returns how large a page may be.
+func (s *Service) bytesOfPage() int { return int(s.bus.MaxPayload()) / 4 * 3 }
+
 // tokenOfPage returns the token of a request. A request for the first page has none.
-func tokenOfPage(r *workflowservice.GetWorkflowExecutionHistoryRequest) (pageToken, error) {
+func tokenOfPage(r pageRequest) (pageToken, error) {
 	token := pageToken{RunID: r.GetExecution().GetRunId(), Next: 1}
 	if len(r.GetNextPageToken()) == 0 {
 		return token, nil
@@ -120,12 +140,9 @@ func (s *Service) closeEvent(ctx context.Context, of *slot, state *execution.Sta
 func (s *Service) nextPage(
 	ctx context.Context, of *slot, state *execution.State, token pageToken, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (proto.Message, error) {
-	run, most := state.Run, int(r.GetMaximumPageSize())
-	if most < 1 || most > maxPage {
-		most = maxPage
-	}
+	run := state.Run
 	token.Sequence = max(token.Sequence, run.First)
-	p, err := s.page(ctx, of, state, token, run.NextEvent-1, most)
+	p, err := s.page(ctx, of, state, token, run.NextEvent-1, sizeOfPage(r))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +167,7 @@ type page struct {
 // page returns the events of a run from a token to the event with the ID to: one at least, if there is one; most at most, and no more bytes than
 // a message of NATS has room for. The caller has the turn.
 func (s *Service) page(ctx context.Context, of *slot, state *execution.State, from pageToken, to int64, most int) (page, error) {
-	p := &pager{page: page{next: from}, to: to, most: most, bytes: int(s.bus.MaxPayload()) / 4 * 3}
+	p := &pager{page: page{next: from}, to: to, most: most, bytes: s.bytesOfPage()}
 	if events, ok := of.recent.span(from.RunID, from.Next, to); ok {
 		for _, event := range events {
 			if !p.add(event) {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -232,6 +233,37 @@ func (b *bundle) events(id, runID string, page int32) (all []*historypb.HistoryE
 		all = append(all, got.GetHistory().GetEvents()...)
 		if request.NextPageToken = got.NextPageToken; len(got.NextPageToken) == 0 {
 			return all
+		}
+	}
+}
+
+// eventsBack returns the history of a run, the newest event first, in pages of the given size.
+func (b *bundle) eventsBack(id, runID string, page int32) (all []*historypb.HistoryEvent, pages int) {
+	b.Helper()
+	request := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: space, Execution: b.execution(id, runID), MaximumPageSize: page,
+	}
+	for {
+		got, err := ask[workflowservice.GetWorkflowExecutionHistoryReverseResponse](b, subjects.VerbHistoryReverse, id, request)
+		require.NoError(b, err)
+		all = append(all, got.GetHistory().GetEvents()...)
+		pages++
+		if request.NextPageToken = got.NextPageToken; len(got.NextPageToken) == 0 {
+			return all, pages
+		}
+	}
+}
+
+// requireSameBack requires the history to be the same in both directions, whatever the size of its pages.
+func (b *bundle) requireSameBack(id, runID string, sizes ...int32) {
+	b.Helper()
+	want := b.events(id, runID, 0)
+	slices.Reverse(want)
+	for _, size := range sizes {
+		got, _ := b.eventsBack(id, runID, size)
+		require.Len(b, got, len(want))
+		for i := range want {
+			require.True(b, proto.Equal(want[i], got[i]), "size %d, event %d: %v", size, i, got[i])
 		}
 	}
 }

@@ -67,10 +67,12 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbResetSticky: change(s, func(r *workflowservice.ResetStickyTaskQueueRequest) (string, execution.Input, error) {
 			return r.GetExecution().GetWorkflowId(), execution.ResetSticky{Request: r}, nil
 		}),
-		subjects.VerbDescribe:  read(s, (*Service).describe),
-		subjects.VerbHistory:   read(s, (*Service).history),
-		subjects.VerbQuery:     read(s, (*Service).query),
-		subjects.VerbStartTask: s.startTask,
+		subjects.VerbDescribe: read(s, (*Service).describe),
+		subjects.VerbHistory:  read(s, (*Service).history),
+		subjects.VerbQuery:    read(s, (*Service).query),
+
+		subjects.VerbHistoryReverse: read(s, (*Service).historyReverse),
+		subjects.VerbStartTask:      s.startTask,
 
 		subjects.VerbStartScheduled: s.startScheduled,
 	}

@@ -151,6 +151,18 @@ func TestResult(t *testing.T) {
 		_, err = ask[workflowservice.GetWorkflowExecutionHistoryResponse](b, subjects.VerbHistory, "w", bad)
 		require.ErrorAs(t, err, new(*serviceerror.InvalidArgument), name)
 	}
+	b.requireSameBack("w", runID, 0, 1, 2, 3, 100)
+	for _, bad := range [][]byte{[]byte("x"), pageToken{RunID: "other", Next: 1}.marshal(), pageToken{RunID: runID}.marshal()} {
+		_, err = ask[workflowservice.GetWorkflowExecutionHistoryReverseResponse](b, subjects.VerbHistoryReverse, "w",
+			&workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: space, Execution: b.execution("w", runID), NextPageToken: bad})
+		require.ErrorAs(t, err, new(*serviceerror.InvalidArgument))
+	}
+	back, err := ask[workflowservice.GetWorkflowExecutionHistoryReverseResponse](b, subjects.VerbHistoryReverse, "w",
+		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: space, Execution: b.execution("w", ""), NextPageToken: pageToken{RunID: runID, Next: 1 << 60}.marshal(),
+		})
+	require.NoError(t, err)
+	require.Len(t, back.History.Events, 5, "from the end on")
 	far := proto.CloneOf(all)
 	far.NextPageToken = pageToken{RunID: runID, Next: 1 << 60, Sequence: 1 << 60}.marshal()
 	got, err = ask[workflowservice.GetWorkflowExecutionHistoryResponse](b, subjects.VerbHistory, "w", far)
@@ -403,4 +415,7 @@ func TestTooLarge(t *testing.T) {
 	require.NotEmpty(t, again.NextPageToken)
 	require.Greater(t, len(b.events("w", "", 0)), len(again.History.Events))
 	b.complete(again, end())
+	b.requireSameBack("w", "", 0, 3)
+	_, pages := b.eventsBack("w", "", 0)
+	require.Greater(t, pages, 1)
 }

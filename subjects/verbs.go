@@ -13,7 +13,8 @@ const (
 	// VerbStartScheduled starts an execution for a schedule: a wire.StartWorkflow in the codec's form. The answer is that of VerbStart.
 	VerbStartScheduled = "start-scheduled"
 	// VerbHistory is GetWorkflowExecutionHistory. The owner does not wait for a new event: it answers with what there is.
-	VerbHistory = "history"
+	VerbHistory        = "history"
+	VerbHistoryReverse = "history-reverse"
 
 	// VerbStartTask starts a task of the backlog for a poll that is reserved: an offer.Start, to an empty answer.
 	VerbStartTask = "start-task"
