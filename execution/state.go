@@ -165,6 +165,18 @@ type Heartbeat struct {
 // Open reports whether the run has not ended.
 func (r *Run) Open() bool { return r != nil && r.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING }
 
+// HandledBy returns the least ID of a workflow task's started event at which the code of the workflow has handled everything that the run has
+// accepted so far.
+func (r *Run) HandledBy() int64 {
+	switch {
+	case r.Task.Started == 0:
+		return r.NextEvent
+	case len(r.Buffered) == 0:
+		return r.Task.Started
+	}
+	return r.Task.Started + 1
+}
+
 // clone returns a copy that can be changed without a change of the original. What the values point to is never changed.
 func (r *Run) clone() *Run {
 	c := *r

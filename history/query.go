@@ -27,7 +27,13 @@ const (
 	stickyQuery = 5 * time.Second
 )
 
-var errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
+// failing is from which attempt of a workflow task on queries are refused: the code of the workflow cannot answer.
+const failing = 3
+
+var (
+	errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
+	errFailing  = serviceerror.NewWorkflowNotReady("the workflow cannot be queried: its workflow task fails again and again")
+)
 
 // query is a query on its way.
 type query struct {
@@ -63,12 +69,14 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	return reply, nil
 }
 
-// ready waits until the run can be queried, and returns it as it is then. What it refers to may change.
+// ready waits until the run can be queried, and returns it as it is then. What it refers to may change. A query sees what was acknowledged
+// before it came: it waits for the workflow task that handles that.
 func (q *query) ready(ctx context.Context) (run execution.Run, err error) {
+	runID, handled := q.request.GetExecution().GetRunId(), int64(0)
 	for {
 		var changed <-chan struct{}
 		err := q.with(ctx, q.key, func(of *slot) error {
-			state, err := q.run(ctx, of, q.request.GetExecution().GetRunId())
+			state, err := q.run(ctx, of, runID)
 			if err != nil {
 				return err
 			}
@@ -79,18 +87,34 @@ func (q *query) ready(ctx context.Context) (run execution.Run, err error) {
 			changed = of.changed
 			return nil
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return run, err
-		case run.LastStarted > 0:
-			return run, nil
-		case !run.Open():
-			return run, errNotReady
+		}
+		if handled == 0 {
+			runID, handled = run.ID, run.HandledBy()
+		}
+		if ready, err := canAnswer(&run, handled); ready || err != nil {
+			return run, err
 		}
 		if err := awaitChange(ctx, changed); err != nil {
 			return run, err
 		}
 	}
+}
+
+// canAnswer reports whether the code of a run can answer a query: it has completed the task that starts with the event handled, or a later
+// one, or has nothing to do.
+func canAnswer(run *execution.Run, handled int64) (ready bool, err error) {
+	begun := run.LastStarted > 0
+	switch {
+	case !run.Open() && !begun:
+		return false, errNotReady
+	case !run.Open():
+		return true, nil
+	case run.Task.Scheduled > 0 && run.Task.Attempt >= failing:
+		return false, errFailing
+	}
+	return begun && (run.Task.Scheduled == 0 || run.LastStarted >= handled), nil
 }
 
 // awaitChange waits for a change by this process, or for the time after which another process may have changed something.

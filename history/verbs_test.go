@@ -212,17 +212,24 @@ func TestFailedTask(t *testing.T) {
 	b.run()
 	b.start("w")
 	task := b.pollWorkflow()
-	_, err := ask[workflowservice.RespondWorkflowTaskFailedResponse](b, subjects.VerbFailWorkflowTask, "w",
-		&workflowservice.RespondWorkflowTaskFailedRequest{Namespace: space, TaskToken: task.TaskToken, Failure: &failurepb.Failure{Message: "bug"}})
-	require.NoError(t, err)
+	b.failWorkflowTask(task)
 	again := b.pollWorkflow()
 	require.EqualValues(t, 2, again.Attempt)
 	require.Len(t, again.History.Events, 6)
 	require.Len(t, b.events("w", "", 3), 6)
-	_, err = ask[workflowservice.RespondWorkflowTaskCompletedResponse](b, subjects.VerbCompleteWorkflowTask, "w",
+	_, err := ask[workflowservice.RespondWorkflowTaskCompletedResponse](b, subjects.VerbCompleteWorkflowTask, "w",
 		&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: space, TaskToken: task.TaskToken})
 	require.ErrorAs(t, err, new(*serviceerror.NotFound), "the first attempt is over")
 	b.complete(again, end())
+}
+
+// failWorkflowTask says that the code of the workflow failed.
+func (b *bundle) failWorkflowTask(task *workflowservice.PollWorkflowTaskQueueResponse) {
+	b.Helper()
+	_, err := ask[workflowservice.RespondWorkflowTaskFailedResponse](b, subjects.VerbFailWorkflowTask,
+		task.GetWorkflowExecution().GetWorkflowId(),
+		&workflowservice.RespondWorkflowTaskFailedRequest{Namespace: space, TaskToken: task.TaskToken, Failure: &failurepb.Failure{Message: "bug"}})
+	require.NoError(b, err)
 }
 
 // TestSticky: the worker that has the execution gets the next task, with the events that it does not have. If it is gone, any worker gets the
@@ -305,6 +312,51 @@ func TestQuery(t *testing.T) {
 	request.QueryRejectCondition = enumspb.QUERY_REJECT_CONDITION_NOT_OPEN
 	go query()
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, (<-answers).QueryRejected.Status)
+}
+
+// TestQuerySeesWhatCameBefore: a query that follows an acknowledged signal is answered after the workflow has handled the signal. While the
+// workflow task fails again and again, it is refused.
+func TestQuerySeesWhatCameBefore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.start("w")
+	b.complete(b.pollWorkflow())
+	b.signal("w", "1")
+	task := b.pollWorkflow()
+	b.signal("w", "2") // it is buffered
+	request := &workflowservice.QueryWorkflowRequest{
+		Namespace: space, Execution: b.execution("w", ""), Query: &querypb.WorkflowQuery{QueryType: "state"},
+	}
+	query := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		subject := b.names.Execution(subjects.ShardOf(b.key("w"), b.facts.Shards), space, subjects.VerbQuery)
+		return call.Ask(ctx, b.conn, subject, request, &workflowservice.QueryWorkflowResponse{})
+	}
+	polled := make(chan *workflowservice.PollWorkflowTaskQueueResponse)
+	go func() { polled <- poll[workflowservice.PollWorkflowTaskQueueResponse](b, offer.Workflow, queue) }()
+	b.awaitPoll(queue)
+	require.ErrorAs(t, query(300*time.Millisecond), new(*serviceerror.DeadlineExceeded))
+	select {
+	case got := <-polled:
+		require.Fail(t, "the query came before the signal", "%v", got)
+	default:
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- query(natstest.Patience) }()
+	b.complete(task)
+	task = <-polled
+	require.Nil(t, task.Query, "the query came before the buffered signal")
+	b.complete(task)
+	b.answerQuery(len(b.events("w", "", 0)))
+	require.NoError(t, <-answered)
+
+	b.signal("w", "3")
+	for range 3 {
+		b.failWorkflowTask(b.pollWorkflow())
+	}
+	require.ErrorAs(t, query(natstest.Patience), new(*serviceerror.WorkflowNotReady))
 }
 
 // answerQuery takes a query, whose history has a number of events, and answers it as a gateway does.
