@@ -58,7 +58,7 @@ func (s *workflowService) GetWorkflowExecutionHistoryReverse(
 func (s *workflowService) historyPage(
 	ctx context.Context, workflow schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	return route[workflowservice.GetWorkflowExecutionHistoryResponse](ctx, s.Gateway, subjects.VerbHistory, workflow, r)
+	return routeRead[workflowservice.GetWorkflowExecutionHistoryResponse](ctx, s.Gateway, subjects.VerbHistory, workflow, r)
 }
 
 // awaitHistory asks the owner until there is something new or the wait is over. The journal itself hints at what is new: whatever is appended

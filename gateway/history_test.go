@@ -172,6 +172,39 @@ func TestStopEndsTheWait(t *testing.T) {
 	})
 }
 
+// TestAnswerIsLost: when an owner has died with a request about the state of an execution, another one is asked while the client waits.
+func TestAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(*installation) error{
+		"history": func(in *installation) error {
+			_, err := in.awaitEvent(t.Context())
+			return err
+		},
+		"describe": func(in *installation) error {
+			_, err := in.DescribeWorkflowExecution(t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
+				Namespace: "default", Execution: &common.WorkflowExecution{WorkflowId: w},
+			})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := install(t)
+			lost := make(chan struct{})
+			var asked atomic.Int64
+			in.owners(func(request) (proto.Message, error) {
+				if asked.Add(1) == 1 {
+					<-lost
+				}
+				return nil, nil
+			})
+			t.Cleanup(func() { close(lost) })
+			require.NoError(t, read(in))
+			require.EqualValues(t, 2, asked.Load())
+		})
+	}
+}
+
 // TestHistoryOfNobody passes the error on.
 func TestHistoryOfNobody(t *testing.T) {
 	t.Parallel()

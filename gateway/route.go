@@ -15,9 +15,27 @@ func route[Response any, Message interface {
 	*Response
 	proto.Message
 }](ctx context.Context, g *Gateway, verb string, workflow schedule.Key, request proto.Message) (Message, error) {
+	return routeBy[Response, Message](ctx, g, call.Ask, verb, workflow, request)
+}
+
+// routeRead is route for a request that changes nothing. If the owner dies with it, it is sent to the next one while the client waits.
+func routeRead[Response any, Message interface {
+	*Response
+	proto.Message
+}](ctx context.Context, g *Gateway, verb string, workflow schedule.Key, request proto.Message) (Message, error) {
+	return routeBy[Response, Message](ctx, g, call.Read, verb, workflow, request)
+}
+
+func routeBy[Response any, Message interface {
+	*Response
+	proto.Message
+}](
+	ctx context.Context, g *Gateway, ask func(context.Context, call.Requester, string, proto.Message, proto.Message) error,
+	verb string, workflow schedule.Key, request proto.Message,
+) (Message, error) {
 	response := Message(new(Response))
 	subject := g.config.Names.Execution(g.shard(workflow), workflow.Namespace, verb)
-	if err := call.Ask(ctx, g.config.Conn, subject, request, response); err != nil {
+	if err := ask(ctx, g.config.Conn, subject, request, response); err != nil {
 		return nil, err
 	}
 	return response, nil

@@ -96,7 +96,7 @@ func (s *workflowService) DescribeWorkflowExecution(
 	if err := checkExecution(r.Execution); err != nil {
 		return nil, err
 	}
-	return route[workflowservice.DescribeWorkflowExecutionResponse](
+	return routeRead[workflowservice.DescribeWorkflowExecutionResponse](
 		ctx, s.Gateway, subjects.VerbDescribe, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
 }
 

@@ -24,6 +24,8 @@ const (
 	// firstPause is the wait before a request is sent again. It doubles up to maxPause.
 	firstPause = 20 * time.Millisecond
 	maxPause   = 500 * time.Millisecond
+	// lostAfter is how long Read waits for an answer before it takes it for lost.
+	lostAfter = 3 * time.Second
 )
 
 // Requester sends requests. A *nats.Conn is one.
@@ -48,8 +50,25 @@ func Ask(ctx context.Context, conn Requester, subject string, request, response 
 	return AskBytes(ctx, conn, subject, data, response)
 }
 
+// Read is [Ask] for a request that changes nothing. It sends the request again if no answer comes for some seconds: the server may have died
+// with it, and NATS does not tell.
+func Read(ctx context.Context, conn Requester, subject string, request, response proto.Message) error {
+	data, err := proto.Marshal(request)
+	if err != nil {
+		return serviceerror.NewInvalidArgumentf("the request cannot be encoded: %v", err)
+	}
+	return ask(ctx, conn, subject, data, response, lostAfter)
+}
+
 // AskBytes is [Ask] for a request that is encoded already.
-func AskBytes(ctx context.Context, conn Requester, subject string, request []byte, response proto.Message) (err error) {
+func AskBytes(ctx context.Context, conn Requester, subject string, request []byte, response proto.Message) error {
+	return ask(ctx, conn, subject, request, response, 0)
+}
+
+// ask is AskBytes. The request is sent again when no answer has come for a time; zero means that it is not.
+func ask(
+	ctx context.Context, conn Requester, subject string, request []byte, response proto.Message, again time.Duration,
+) (err error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
@@ -57,7 +76,7 @@ func AskBytes(ctx context.Context, conn Requester, subject string, request []byt
 	}
 	ctx, span := telemetry.StartRequest(ctx, trace.SpanKindClient, subject)
 	defer func() { telemetry.End(span, err) }()
-	answer, err := send(ctx, conn, subject, request)
+	answer, err := send(ctx, conn, subject, request, again)
 	if err != nil {
 		return explain(ctx, conn, subject, err)
 	}
@@ -73,8 +92,9 @@ func AskBytes(ctx context.Context, conn Requester, subject string, request []byt
 	return nil
 }
 
-// send sends a request until somebody has received it, and returns the answer.
-func send(ctx context.Context, conn Requester, subject string, request []byte) (*nats.Msg, error) {
+// send sends a request until somebody has received it, and returns the answer. Unless again is zero, it also sends the request again when no
+// answer has come for that time.
+func send(ctx context.Context, conn Requester, subject string, request []byte, again time.Duration) (*nats.Msg, error) {
 	limit := patience
 	if end, ok := ctx.Deadline(); ok { // the last attempt needs time, too: an error that says that nothing has been done is worth more
 		limit = min(limit, time.Until(end)*9/10)
@@ -82,11 +102,24 @@ func send(ctx context.Context, conn Requester, subject string, request []byte) (
 	waiting, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		answer, err := conn.RequestMsgWithContext(ctx, message(ctx, subject, request))
+		answer, err := sendOnce(ctx, conn, subject, request, again)
+		if again > 0 && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			continue
+		}
 		if err == nil || !wasNotReceived(err) || sleep.For(waiting, pause) != nil {
 			return answer, err
 		}
 	}
+}
+
+// sendOnce sends a request and waits for the answer, for a time unless that is zero.
+func sendOnce(ctx context.Context, conn Requester, subject string, request []byte, limit time.Duration) (*nats.Msg, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return conn.RequestMsgWithContext(ctx, message(ctx, subject, request))
 }
 
 // message makes the message of a request. It says how much time is left.

@@ -6,7 +6,8 @@
 //
 // Three rules hold for every request:
 //
-//   - It is sent once. [Ask] sends it again only if NATS says that nobody has received it, because a role may be restarting.
+//   - It is sent once. [Ask] sends it again only if NATS says that nobody has received it, because a role may be restarting. [Read], for
+//     requests that change nothing, also sends it again if the answer does not come.
 //   - The server learns how much time the caller has left, and does no work for a caller that has stopped waiting.
 //   - The trace of the caller goes on in the server.
 //
