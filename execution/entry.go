@@ -18,6 +18,8 @@ type Entry struct {
 	Cause string `json:"cause"`
 	// Trace is the W3C traceparent of the input.
 	Trace string `json:"trace,omitempty"`
+	// Armed is when the delayed message comes that was armed beside the append; zero if none was.
+	Armed time.Time `json:"armed,omitzero"`
 	// Parts are what it adds to runs: one part, or two if one run ends and the next begins.
 	Parts []Part `json:"parts"`
 }

@@ -19,8 +19,10 @@
 // tells.
 //
 // Of each workflow ID, one delayed message is armed, at or before its next deadline, beside the append of the entry that brings the
-// deadline. It wakes the pool through the task stream, as other timers do (internal/loop). It is the net: a process that has the execution in
-// memory also has a timer for the next deadline, which is punctual.
+// deadline. The entry says for when, so that the other processes arm no second one. Nobody relies on a message whose time has come: any
+// process may have got it. Whoever gets the message, or takes over the work of an entry, arms the next one. The message wakes the pool through
+// the task stream, as other timers do (internal/loop). It is the net: a process that has the execution in memory also has a timer for the next
+// deadline, which is punctual.
 //
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //

@@ -23,7 +23,8 @@ type slot struct {
 	state *execution.State
 	// recent are the last events of the newest run.
 	recent recent
-	// armed is when the delayed message of the workflow ID comes, as far as this process knows; zero if it knows of none.
+	// armed is when the delayed message of the workflow ID comes at the latest, as the entries say; zero if they do not. From that time on
+	// nobody knows: some process has got the message, or will.
 	armed time.Time
 	// timer fires at the next deadline, if that is near.
 	timer *time.Timer

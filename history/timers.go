@@ -19,6 +19,8 @@ const (
 	// leastDelay and mostDelay are for a delayed message that came before its time by the clock of this process: see [task.NotAtOnce].
 	leastDelay = 100 * time.Millisecond
 	mostDelay  = 5 * time.Second
+	// armedMargin is how long before its time a delayed message is no longer relied on: the clock of NATS may be ahead.
+	armedMargin = time.Second
 )
 
 // watch sets the timer of this process for the next deadline, if that is near. The caller has the turn.
@@ -60,9 +62,12 @@ func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		}
 	}
 	err := w.with(ctx, key, func(of *slot) error {
-		of.armed = time.Time{}
+		before := of.armed
 		if _, err := w.change(ctx, of, execution.TimerDue{}); err != nil {
 			return err
+		}
+		if of.armed != before && w.relies(of) {
+			return nil // the entry has armed it
 		}
 		return w.armNext(ctx, of, fired)
 	})
@@ -72,16 +77,15 @@ func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return loop.Done()
 }
 
-// armNext arms the delayed message for the next deadline, if none is armed that comes early enough. One has fired at a time by the clock of
-// NATS; zero if not. The caller has the turn.
+// armNext arms the delayed message for the next deadline, or for the time for which other processes believe it to be armed, if that is earlier.
+// One has fired at a time by the clock of NATS; zero if not. The caller has the turn. What it arms is in no entry, so nobody relies on it.
 func (s *Service) armNext(ctx context.Context, of *slot, fired time.Time) error {
 	at := of.state.NextDeadline()
-	if at.IsZero() || !of.armed.IsZero() && !at.Before(of.armed) {
+	if s.relies(of) && (at.IsZero() || of.armed.Before(at)) {
+		at = of.armed
+	}
+	if at.IsZero() {
 		return nil
 	}
-	err := s.arm(ctx, of, task.NotAtOnce(at, fired, s.config.Now(), leastDelay, mostDelay))
-	if err == nil {
-		of.armed = at
-	}
-	return err
+	return s.arm(ctx, of, task.NotAtOnce(at, fired, s.config.Now(), leastDelay, mostDelay))
 }

@@ -97,12 +97,21 @@ func (s *Service) change(ctx context.Context, of *slot, in execution.Input) (pro
 			return reply, err
 		}
 		metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
-		if _, err := s.refresh(ctx, of); err != nil {
+		if err := s.afterConflict(ctx, of, d.Entry); err != nil {
 			return nil, err
 		}
 		current = true
 	}
 	return nil, serviceerror.NewUnavailable("other processes work on the execution: try again")
+}
+
+// afterConflict reads what others have appended. If this process has armed a delayed message for an entry that nobody will ever see, it may
+// have replaced one that comes earlier.
+func (s *Service) afterConflict(ctx context.Context, of *slot, refused *execution.Entry) error {
+	if _, err := s.refresh(ctx, of); err != nil || refused.Armed.IsZero() {
+		return err
+	}
+	return s.armNext(ctx, of, time.Time{})
 }
 
 // guess supposes that a workflow ID that nothing is known of has no journal, for an input that begins a run. If that is wrong, the append
@@ -153,7 +162,8 @@ func (s *Service) carryOut(ctx context.Context, of *slot, d execution.Decision) 
 
 // store appends the entry of a decision. The next deadline is armed beside it. The error wraps journal.ErrConflict if another entry was faster.
 func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (id string, err error) {
-	d.Entry.Trace = telemetry.Traceparent(ctx)
+	next := d.After.NextDeadline()
+	d.Entry.Trace, d.Entry.Armed = telemetry.Traceparent(ctx), s.toArm(of, next)
 	data, err := d.Entry.Marshal()
 	if err != nil {
 		return "", err
@@ -163,7 +173,7 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendLimit)
 	defer cancel()
-	armed := s.armBeside(ctx, of, d.After.NextDeadline())
+	armed := s.armBeside(ctx, of, d.Entry.Armed)
 	id = s.commits.begin()
 	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends()})
 	armErr := armed()
@@ -176,12 +186,10 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 		s.commits.settle(id, false)
 		return "", err
 	}
-	metrics.HistoryEntries.Add(ctx, 1, of.key.Namespace)
-	d.After.Stored(sequence)
-	of.state = d.After
-	of.recent.add(d.Entry)
-	of.notify()
-	s.watch(of)
+	s.stored(ctx, of, d, sequence)
+	if armErr == nil && !next.IsZero() && d.Entry.Armed.IsZero() && !s.relies(of) {
+		armErr = s.armNext(ctx, of, time.Time{}) // the append took so long that the message may have come
+	}
 	if armErr != nil {
 		s.log.WarnContext(ctx, "a deadline is not armed yet", "namespace", of.key.Namespace, "workflow_id", of.key.ID, "error", armErr)
 		s.commits.settle(id, false) // whoever gets the entry from the consumer arms it
@@ -189,21 +197,38 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	return id, nil
 }
 
-// armBeside begins to arm the delayed message of a workflow ID, unless one is armed that comes early enough. The caller calls the function that
-// it returns, which waits for the end.
+// stored brings a slot up to an entry that this process has appended.
+func (s *Service) stored(ctx context.Context, of *slot, d *execution.Decision, sequence uint64) {
+	metrics.HistoryEntries.Add(ctx, 1, of.key.Namespace)
+	d.After.Stored(sequence)
+	of.state = d.After
+	of.recent.add(d.Entry)
+	of.note(d.Entry)
+	of.notify()
+	s.watch(of)
+}
+
+// relies reports whether a delayed message is certainly on its way: another process has not got it yet.
+func (s *Service) relies(of *slot) bool { return of.armed.After(s.config.Now().Add(armedMargin)) }
+
+// toArm returns when a delayed message has to be armed for a deadline; zero if none has to: there is no deadline, or one is armed that comes
+// early enough.
+func (s *Service) toArm(of *slot, next time.Time) time.Time {
+	if s.relies(of) && !next.Before(of.armed) {
+		return time.Time{}
+	}
+	return next
+}
+
+// armBeside begins to arm the delayed message of a workflow ID, unless the time is zero. The caller calls the function that it returns, which
+// waits for the end.
 func (s *Service) armBeside(ctx context.Context, of *slot, at time.Time) (wait func() error) {
-	if at.IsZero() || !of.armed.IsZero() && !at.Before(of.armed) {
+	if at.IsZero() {
 		return func() error { return nil }
 	}
 	ended := make(chan error, 1)
 	s.running.Go(func() { ended <- s.arm(ctx, of, at) })
-	return func() error {
-		err := <-ended
-		if of.armed = at; err != nil {
-			of.armed = time.Time{}
-		}
-		return err
-	}
+	return func() error { return <-ended }
 }
 
 // arm stores the delayed message of a workflow ID.
