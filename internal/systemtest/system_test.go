@@ -33,6 +33,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if addresses, ok := os.LookupEnv(tripWorkerEnv); ok {
+		runTripWorker(addresses)
+	}
 	natstest.Main(m, goleak.Cleanup(func(code int) {
 		if binaryDir != "" {
 			_ = os.RemoveAll(binaryDir)
