@@ -19,7 +19,7 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 		switch {
 		case part.First == 0:
 			s.Run = newRun(part.RunID)
-			s.Run.First, s.Run.StartRequest, s.Run.Callback = sequence, part.StartRequest, part.Callback
+			s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
 		case s.Run == nil || s.Run.ID != part.RunID:
 			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest",
 				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID)
@@ -81,6 +81,9 @@ func (r *Run) apply(part *Part) error {
 	}
 	if part.FirstTask != nil {
 		r.FirstTask = *part.FirstTask
+	}
+	if part.Armed != nil {
+		r.Armed = *part.Armed
 	}
 	for _, record := range part.Activities {
 		if activity, ok := r.Activities[record.Event]; ok {

@@ -29,6 +29,9 @@ type Decision struct {
 	Refusal error
 	// Beat is a heartbeat to store before the reply; nil if there is none.
 	Beat *Beat
+	// Arm is for when a delayed message is to be armed, beside the entry if there is one; zero for none. It must not replace another message, and
+	// leads to [TimerDue].
+	Arm time.Time
 	// History says which events belong into a reply that brings a workflow task; nil in other replies.
 	History *History
 }

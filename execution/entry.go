@@ -18,8 +18,6 @@ type Entry struct {
 	Cause string `json:"cause"`
 	// Trace is the W3C traceparent of the input.
 	Trace string `json:"trace,omitempty"`
-	// Armed is when the delayed message comes that was armed beside the append; zero if none was.
-	Armed time.Time `json:"armed,omitzero"`
 	// Parts are what it adds to runs: one part, or two if one run ends and the next begins.
 	Parts []Part `json:"parts"`
 }
@@ -50,12 +48,15 @@ type Part struct {
 	LastStarted *int64 `json:"lastStarted,omitempty"`
 	// StartRequest is the ID of the request that began the run, in the first entry of the run.
 	StartRequest string `json:"startRequest,omitempty"`
+	// Earlier is that of the run, in its first entry.
+	Earlier []string `json:"earlier,omitempty"`
 	// Callback says who is to be told how the run ends: in its first entry, and again in the one that ends it.
 	Callback []byte `json:"callback,omitempty"`
 	// Requests are IDs of requests that have been accepted.
 	Requests []string `json:"requests,omitempty"`
-	// FirstTask replaces that of the run.
+	// FirstTask and Armed replace those of the run.
 	FirstTask *time.Time `json:"firstTask,omitempty"`
+	Armed     *time.Time `json:"armed,omitempty"`
 }
 
 // Marshal encodes an entry for its journal. Safe for concurrent use.

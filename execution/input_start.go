@@ -2,6 +2,7 @@ package execution
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -30,13 +31,17 @@ type Start struct {
 	Request *workflowservice.StartWorkflowExecutionRequest
 	// RunID is the ID of the run if it begins, a new UUID.
 	RunID string
-	// Callback says who is to be told how the run ends; nil if nobody is. It comes back in the [Ending].
+	// Callback says who is to be told how the run ends; nil if nobody is. It comes back in the [Ending]. A start with a callback begins one run
+	// with the ID, however often and late it is repeated, as long as few other such runs began since.
 	Callback []byte
 }
 
 func (Start) cause() string { return "start" }
 
 func (in Start) decide(tx *transition) (proto.Message, error) {
+	if in.Callback != nil && tx.run != nil && slices.Contains(tx.run.Earlier, in.RunID) {
+		return &workflowservice.StartWorkflowExecutionResponse{RunId: in.RunID, FirstExecutionRunId: in.RunID, Started: true}, nil
+	}
 	begins, err := tx.start(in.Request, in.RunID)
 	if err != nil {
 		return nil, err
@@ -165,7 +170,9 @@ func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRe
 	if execution > 0 {
 		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + execution))
 	}
+	earlier := tx.run.earlier()
 	tx.open(newRun(runID))
+	tx.run.Earlier, tx.part.Earlier = earlier, earlier
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata, event.Links = request.GetUserMetadata(), request.GetLinks()
 	tx.run.effect(event)
@@ -174,6 +181,21 @@ func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRe
 	if delay > 0 {
 		tx.setFirstTask(tx.now.Add(delay))
 	}
+}
+
+// mostEarlier is how many earlier runs are remembered.
+const mostEarlier = 8
+
+// earlier returns what the run after this one remembers.
+func (r *Run) earlier() []string {
+	if r == nil || r.Callback == nil && r.Earlier == nil {
+		return nil
+	}
+	all := slices.Clone(r.Earlier)
+	if r.Callback != nil {
+		all = append(all, r.ID)
+	}
+	return all[max(len(all)-mostEarlier, 0):]
 }
 
 // SignalWithStart signals the run in progress, or begins one with the signal. The reply is a

@@ -9,12 +9,16 @@ import (
 )
 
 // TimerDue says that time has passed: everything whose deadline has come happens, in the order of the deadlines. There is no reply, and no
-// entry if nothing is due.
-type TimerDue struct{}
+// entry if nothing changes.
+type TimerDue struct {
+	// Came is when a delayed message has come, by the clock of NATS that says when one comes; zero if the process knows the time by itself.
+	Came time.Time
+}
 
 func (TimerDue) cause() string { return "timer" }
 
-func (TimerDue) decide(tx *transition) (proto.Message, error) {
+func (in TimerDue) decide(tx *transition) (proto.Message, error) {
+	tx.came = in.Came
 	for tx.run.Open() {
 		at, happen := tx.run.deadline()
 		if at.IsZero() || at.After(tx.now) {

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func (m *model) step(t *rapid.T) {
 		return
 	}
 	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
-		"wait", "wait", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
+		"wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
 	case "poll":
 		m.poll(t)
 	case "complete":
@@ -59,6 +60,8 @@ func (m *model) step(t *rapid.T) {
 		m.now = m.now.Add(time.Duration(rapid.IntRange(0, 12_000).Draw(t, "ms")) * time.Millisecond)
 		m.decide(TimerDue{})
 		require.True(t, m.state.NextDeadline().IsZero() || m.state.NextDeadline().After(m.now), "something is still due")
+	case "message":
+		m.message(t)
 	case "cancel":
 		m.decide(RequestCancel{&workflowservice.RequestCancelWorkflowExecutionRequest{}})
 	case "reset":
@@ -87,6 +90,19 @@ func (m *model) start(t *rapid.T) {
 	if m.state.Run != nil && (before == nil || before.ID != m.state.Run.ID) {
 		m.signals, m.task = map[string]int{}, Token{}
 	}
+}
+
+// message lets the next delayed message come, and those that came before it and have not been taken. The clock of NATS may differ.
+func (m *model) message(t *rapid.T) {
+	if len(m.messages) == 0 {
+		return
+	}
+	came := slices.MinFunc(m.messages, time.Time.Compare).Add(time.Duration(rapid.IntRange(0, 2_000).Draw(t, "late ms")) * time.Millisecond)
+	skew := time.Duration(rapid.IntRange(-3_000, 3_000).Draw(t, "skew ms")) * time.Millisecond
+	if now := came.Add(skew); now.After(m.now) {
+		m.now = now
+	}
+	m.decide(TimerDue{Came: came})
 }
 
 func (m *model) sendSignal() {

@@ -84,6 +84,17 @@ func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
 	})
 }
 
+// OwedTimer returns for when a delayed message is to be armed because of an entry; zero if none is.
+func OwedTimer(state *State, entry *Entry) time.Time {
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		if part.Armed != nil && state.Run.Open() && part.RunID == state.Run.ID {
+			return state.Run.Armed
+		}
+	}
+	return time.Time{}
+}
+
 // Ending is how a run ended, for whoever asked to be told.
 type Ending struct {
 	// Callback is what the start of the run said.

@@ -51,6 +51,8 @@ type story struct {
 	history []*historypb.HistoryEvent
 	got     *History
 	err     error
+	// messages are the times of the delayed messages that have been armed and have not come.
+	messages []time.Time
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -103,6 +105,7 @@ func (s *story) decide(in Input) string {
 		}
 	}
 	s.state = decision.After
+	s.arm(in, &decision)
 	s.reply(&out, &decision)
 	if decision.Refusal != nil {
 		fmt.Fprintf(&out, "refused: %v\n", decision.Refusal)
@@ -123,6 +126,19 @@ func (s *story) decide(in Input) string {
 }
 
 // append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
+// arm notes what messages come, and makes sure that one comes in time.
+func (s *story) arm(in Input, d *Decision) {
+	if due, ok := in.(TimerDue); ok {
+		s.messages = slices.DeleteFunc(s.messages, func(at time.Time) bool { return !at.After(due.Came) })
+	}
+	if !d.Arm.IsZero() {
+		s.messages = append(s.messages, d.Arm)
+	}
+	if at := s.state.NextDeadline(); !at.IsZero() {
+		require.True(s.t, slices.ContainsFunc(s.messages, func(m time.Time) bool { return !m.After(at) }), "no message comes before the deadline")
+	}
+}
+
 func (s *story) append(decision *Decision) {
 	s.t.Helper()
 	s.sequence += 10

@@ -40,6 +40,8 @@ type Run struct {
 	StartRequest string
 	// Callback says who is to be told how the run ends; nil if nobody is.
 	Callback []byte
+	// Earlier are the IDs of the last runs before this one that schedules have started, the newest last.
+	Earlier []string
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64
 	// Bytes is the size of the encoded events.
@@ -71,6 +73,9 @@ type Run struct {
 	UserMetadata *sdkpb.UserMetadata
 	// FirstTask is until when the first workflow task waits; zero if it does not wait, or no longer.
 	FirstTask time.Time
+	// Armed is for when the last delayed message was armed: the next deadline of that moment. Unless that time has passed, a message comes then, or a
+	// little later. Zero means that none may come.
+	Armed time.Time
 	// Heartbeats are the last ones of activities in progress. They are not part of the journal: who loads a state adds them.
 	Heartbeats map[int64]Heartbeat
 }

@@ -22,6 +22,8 @@ type transition struct {
 	refusal error
 	history *History
 	beat    *Beat
+	// came is when a delayed message has come, by the clock of NATS; zero if none has. arms is for when one is to be armed; zero for none.
+	came, arms time.Time
 }
 
 func begin(state *State, cause string, now time.Time) *transition {
@@ -47,6 +49,7 @@ func (tx *transition) end(reply proto.Message) Decision {
 		After: &State{tx.before.Key, tx.before.Sequence, tx.run}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,
 	}
 	tx.settle()
+	decision.Arm = tx.arms
 	if len(tx.entry.Parts) > 0 {
 		decision.Entry = &tx.entry
 	}
@@ -58,7 +61,11 @@ func (tx *transition) settle() {
 	if tx.part == nil {
 		return
 	}
-	if tx.part.Buffer = tx.run.Buffered[tx.arrived:]; tx.part.empty() {
+	tx.part.Buffer = tx.run.Buffered[tx.arrived:]
+	if !tx.part.empty() || !tx.came.IsZero() {
+		tx.arm()
+	}
+	if tx.part.empty() {
 		return
 	}
 	if tx.part.First == 0 || !tx.run.Open() {
@@ -70,7 +77,7 @@ func (tx *transition) settle() {
 // empty reports whether a part changes nothing.
 func (p *Part) empty() bool {
 	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
-		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0
+		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && p.Armed == nil
 }
 
 // write adds an event to the history.

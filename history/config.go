@@ -40,6 +40,8 @@ type Config struct {
 	// 16,384 and 256 MiB by default.
 	Executions int
 	Bytes      int64
+	// OffersAtOnce is how many tasks of one entry are offered at once; 64 by default.
+	OffersAtOnce int
 	// Drain bounds how long a stop waits for the work in progress; 3 s by default.
 	Drain time.Duration
 
@@ -68,6 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Conn = bus.Plain{Conn: c.JS.Conn()}
 	}
 	c.Executions, c.Bytes = cmp.Or(c.Executions, 16384), cmp.Or(c.Bytes, 256<<20)
+	c.OffersAtOnce = cmp.Or(c.OffersAtOnce, 64)
 	c.Drain = cmp.Or(c.Drain, 3*time.Second)
 	return c, nil
 }

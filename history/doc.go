@@ -18,11 +18,9 @@
 // So nothing is lost by a crash, and each task is offered once in the ordinary case. A task that is offered twice is started once: the state
 // tells.
 //
-// Of each workflow ID, one delayed message is armed, at or before its next deadline, beside the append of the entry that brings the
-// deadline. The entry says for when, so that the other processes arm no second one. Nobody relies on a message whose time has come: any
-// process may have got it. Whoever gets the message, or takes over the work of an entry, arms the next one. The message wakes the pool through
-// the task stream, as other timers do (internal/loop). It is the net: a process that has the execution in memory also has a timer for the next
-// deadline, which is punctual.
+// A delayed message comes at or before the next deadline of each workflow ID. It is armed beside the append of the entry that brings the
+// deadline, and only if the journal says that no earlier one comes. It wakes the pool through the task stream, as other timers do
+// (internal/loop). It is the net: a process that has the execution in memory also has a timer for the next deadline, which is punctual.
 //
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //

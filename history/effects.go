@@ -19,8 +19,6 @@ import (
 const (
 	// effectsLimit bounds the work of one entry.
 	effectsLimit = 20 * time.Second
-	// offersAtOnce is how many tasks of one entry are offered at once.
-	offersAtOnce = 64
 	// normalPatience is how long a gateway may keep a task that no worker of the sticky queue has taken.
 	normalPatience = 50 * time.Millisecond
 )
@@ -79,7 +77,7 @@ func (s *Service) offerAll(ctx context.Context, key schedule.Key, offers []execu
 		return s.offer(ctx, key, offers[0])
 	}
 	var group errgroup.Group
-	group.SetLimit(offersAtOnce)
+	group.SetLimit(s.config.OffersAtOnce)
 	for _, o := range offers {
 		group.Go(func() error { return s.offer(ctx, key, o) })
 	}

@@ -100,15 +100,7 @@ func (s *slot) apply(state *execution.State, stored journal.Entry, first uint64)
 		return err
 	}
 	s.recent.add(entry)
-	s.note(entry)
 	return nil
-}
-
-// note notes what an entry says about the delayed message.
-func (s *slot) note(entry *execution.Entry) {
-	if !entry.Armed.IsZero() {
-		s.armed = entry.Armed
-	}
 }
 
 // notify wakes those who wait for a change.

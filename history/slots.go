@@ -23,9 +23,6 @@ type slot struct {
 	state *execution.State
 	// recent are the last events of the newest run.
 	recent recent
-	// armed is when the delayed message of the workflow ID comes at the latest, as the entries say; zero if they do not. From that time on
-	// nobody knows: some process has got the message, or will.
-	armed time.Time
 	// timer fires at the next deadline, if that is near.
 	timer *time.Timer
 	// changed is closed when the state changes, if anybody waits for that.
@@ -34,7 +31,7 @@ type slot struct {
 
 // forget makes the slot know nothing.
 func (s *slot) forget() {
-	s.state, s.recent, s.armed = nil, recent{}, time.Time{}
+	s.state, s.recent = nil, recent{}
 }
 
 // size is about how many bytes the slot takes; 0 if it knows nothing.

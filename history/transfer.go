@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// askAgain is after how long the process that has appended an entry is asked again.
-	askAgain = 2 * time.Second
+	// askAgain is after how long the process that has appended an entry is asked again. It does not divide effectsLimit, so that one of the two
+	// comes first.
+	askAgain = 1900 * time.Millisecond
 	// firstRetry is after how long an entry whose work could not be done comes again. It doubles up to lastRetry.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
@@ -138,7 +139,7 @@ func (s *Service) redo(ctx context.Context, msg jetstream.Msg) error {
 	return s.perform(telemetry.WithTraceparent(ctx, entry.Trace), key, offers, execution.Endings(entry))
 }
 
-// owed returns the tasks of an entry that still wait, and arms the next deadline.
+// owed returns the tasks of an entry that still wait, and arms the delayed message that the entry may lack.
 func (s *Service) owed(ctx context.Context, key schedule.Key, entry *execution.Entry) (offers []execution.Offer, err error) {
 	err = s.with(ctx, key, func(of *slot) error {
 		if _, err := s.refresh(ctx, of); err != nil {
@@ -148,7 +149,7 @@ func (s *Service) owed(ctx context.Context, key schedule.Key, entry *execution.E
 			offers = execution.Owed(of.state, entry)
 		}
 		s.watch(of)
-		return s.armNext(ctx, of, time.Time{})
+		return s.arm(ctx, of, execution.OwedTimer(of.state, entry))
 	})
 	return offers, err
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,11 @@ import (
 )
 
 const (
-	// turnLimit bounds the wait for the turn of a workflow ID.
-	turnLimit = 5 * time.Second
+	// turnLimit bounds the wait for the turn of a workflow ID. Like appendLimit, it is no multiple of the time after which the loop says that it
+	// still works on a message, so that a simulation always finds the same order.
+	turnLimit = 4900 * time.Millisecond
 	// appendLimit bounds an append. It does not end with the request, because it should be known what became of the entry.
-	appendLimit = 10 * time.Second
+	appendLimit = 9900 * time.Millisecond
 	// maxTries is how often an input is decided anew because others were faster.
 	maxTries = 16
 )
@@ -97,21 +99,12 @@ func (s *Service) change(ctx context.Context, of *slot, in execution.Input) (pro
 			return reply, err
 		}
 		metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
-		if err := s.afterConflict(ctx, of, d.Entry); err != nil {
+		if _, err := s.refresh(ctx, of); err != nil {
 			return nil, err
 		}
 		current = true
 	}
 	return nil, serviceerror.NewUnavailable("other processes work on the execution: try again")
-}
-
-// afterConflict reads what others have appended. If this process has armed a delayed message for an entry that nobody will ever see, it may
-// have replaced one that comes earlier.
-func (s *Service) afterConflict(ctx context.Context, of *slot, refused *execution.Entry) error {
-	if _, err := s.refresh(ctx, of); err != nil || refused.Armed.IsZero() {
-		return err
-	}
-	return s.armNext(ctx, of, time.Time{})
 }
 
 // guess supposes that a workflow ID that nothing is known of has no journal, for an input that begins a run. If that is wrong, the append
@@ -128,13 +121,17 @@ func (s *Service) guess(of *slot, in execution.Input) bool {
 // decide decides about an input. A timeout of an activity depends on its heartbeats, which another process may have got.
 func (s *Service) decide(ctx context.Context, of *slot, in execution.Input) (execution.Decision, error) {
 	d, err := execution.Decide(of.state, in, s.config.Now())
-	if _, due := in.(execution.TimerDue); err != nil || !due || d.Entry == nil || !beats(of.state.Run) {
-		return d, err
+	due, isDue := in.(execution.TimerDue)
+	if err == nil && isDue && d.Entry != nil && beats(of.state.Run) {
+		if err := s.readHeartbeats(ctx, of); err != nil {
+			return execution.Decision{}, err
+		}
+		d, err = execution.Decide(of.state, in, s.config.Now())
 	}
-	if err := s.readHeartbeats(ctx, of); err != nil {
-		return execution.Decision{}, err
+	if !d.Arm.IsZero() {
+		d.Arm = task.NotAtOnce(d.Arm, due.Came, s.config.Now(), leastDelay, mostDelay)
 	}
-	return execution.Decide(of.state, in, s.config.Now())
+	return d, err
 }
 
 // carryOut makes a decision true and returns the reply.
@@ -147,7 +144,7 @@ func (s *Service) carryOut(ctx context.Context, of *slot, d execution.Decision) 
 	if d.Entry == nil {
 		of.state = d.After
 		s.watch(of)
-		return d.Reply, d.Refusal
+		return d.Reply, cmp.Or(d.Refusal, s.arm(ctx, of, d.Arm))
 	}
 	id, err := s.store(ctx, of, &d)
 	if err != nil {
@@ -162,8 +159,7 @@ func (s *Service) carryOut(ctx context.Context, of *slot, d execution.Decision) 
 
 // store appends the entry of a decision. The next deadline is armed beside it. The error wraps journal.ErrConflict if another entry was faster.
 func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (id string, err error) {
-	next := d.After.NextDeadline()
-	d.Entry.Trace, d.Entry.Armed = telemetry.Traceparent(ctx), s.toArm(of, next)
+	d.Entry.Trace = telemetry.Traceparent(ctx)
 	data, err := d.Entry.Marshal()
 	if err != nil {
 		return "", err
@@ -173,7 +169,7 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendLimit)
 	defer cancel()
-	armed := s.armBeside(ctx, of, d.Entry.Armed)
+	armed := s.armBeside(ctx, of, d.Arm)
 	id = s.commits.begin()
 	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends()})
 	armErr := armed()
@@ -187,9 +183,6 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 		return "", err
 	}
 	s.stored(ctx, of, d, sequence)
-	if armErr == nil && !next.IsZero() && d.Entry.Armed.IsZero() && !s.relies(of) {
-		armErr = s.armNext(ctx, of, time.Time{}) // the append took so long that the message may have come
-	}
 	if armErr != nil {
 		s.log.WarnContext(ctx, "a deadline is not armed yet", "namespace", of.key.Namespace, "workflow_id", of.key.ID, "error", armErr)
 		s.commits.settle(id, false) // whoever gets the entry from the consumer arms it
@@ -203,24 +196,11 @@ func (s *Service) stored(ctx context.Context, of *slot, d *execution.Decision, s
 	d.After.Stored(sequence)
 	of.state = d.After
 	of.recent.add(d.Entry)
-	of.note(d.Entry)
 	of.notify()
 	s.watch(of)
 }
 
-// relies reports whether a delayed message is certainly on its way: another process has not got it yet.
-func (s *Service) relies(of *slot) bool { return of.armed.After(s.config.Now().Add(armedMargin)) }
-
-// toArm returns when a delayed message has to be armed for a deadline; zero if none has to: there is no deadline, or one is armed that comes
-// early enough.
-func (s *Service) toArm(of *slot, next time.Time) time.Time {
-	if s.relies(of) && !next.Before(of.armed) {
-		return time.Time{}
-	}
-	return next
-}
-
-// armBeside begins to arm the delayed message of a workflow ID, unless the time is zero. The caller calls the function that it returns, which
+// armBeside begins to arm a delayed message of a workflow ID, if there is a time for it. The caller calls the function that it returns, which
 // waits for the end.
 func (s *Service) armBeside(ctx context.Context, of *slot, at time.Time) (wait func() error) {
 	if at.IsZero() {
@@ -231,10 +211,13 @@ func (s *Service) armBeside(ctx context.Context, of *slot, at time.Time) (wait f
 	return func() error { return <-ended }
 }
 
-// arm stores the delayed message of a workflow ID.
+// arm stores the delayed message of a workflow ID that comes at a time; none if there is no time.
 func (s *Service) arm(ctx context.Context, of *slot, at time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
 	names := s.config.Names
-	return task.ArmMessage(ctx, s.bus, names.ExecutionTimer(of.shard, of.key), names.ExecutionDue(of.shard, of.key), at, nil, nil)
+	return task.ArmMessage(ctx, s.bus, names.ExecutionTimer(of.shard, of.key, at), names.ExecutionDue(of.shard, of.key), at, nil, nil)
 }
 
 // storeHeartbeat stores the last heartbeat of an activity.

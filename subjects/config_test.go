@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -20,23 +21,23 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 	for _, id := range awkward {
 		key := schedule.Key{Namespace: "default", ID: id}
 		for subject, pool := range map[string]string{
-			n.Generate(2, key, subjects.WhatWake):                     subjects.PoolGenerator,
-			n.Generate(2, key, subjects.WhatDue):                      subjects.PoolGenerator,
-			n.Generate(2, key, subjects.WhatGuard):                    subjects.PoolGenerator,
-			n.GenerateGuard(2, key, 1):                                subjects.PoolGenerator,
-			n.InvokeWake(2, key):                                      subjects.PoolInvoker,
-			n.InvokeEnqueue(2, key, schedule.SourceAuto, wire.Span{}): subjects.PoolInvoker,
-			n.Callback(2, key, id, "r1"):                              subjects.PoolInvoker,
-			n.Timeout(2, key, "r1"):                                   subjects.PoolInvoker,
-			n.Backfill(2, key, "b1"):                                  subjects.PoolBackfiller,
-			n.ExecutionDue(2, key):                                    subjects.PoolHistory,
-			n.ExecutionTimer(2, key):                                  "",
-			n.DueTimer(2, key):                                        "",
-			n.GuardTimer(2, key, 1):                                   "",
-			n.RetryTimer(2, key):                                      "",
-			n.BackfillTimer(2, key, "b1"):                             "",
-			n.TimeoutTimer(2, key, "r1"):                              "",
-			n.Generate(1, key, subjects.WhatWake):                     "", // of another shard
+			n.Generate(2, key, subjects.WhatWake):                                  subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatDue):                                   subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatGuard):                                 subjects.PoolGenerator,
+			n.GenerateGuard(2, key, 1):                                             subjects.PoolGenerator,
+			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
+			n.InvokeEnqueue(2, key, schedule.SourceAuto, wire.Span{}):              subjects.PoolInvoker,
+			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
+			n.Timeout(2, key, "r1"):                                                subjects.PoolInvoker,
+			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,
+			n.ExecutionDue(2, key):                                                 subjects.PoolHistory,
+			n.ExecutionTimer(2, key, time.Unix(1, 0)):                              "",
+			n.DueTimer(2, key):                                                     "",
+			n.GuardTimer(2, key, 1):                                                "",
+			n.RetryTimer(2, key):                                                   "",
+			n.BackfillTimer(2, key, "b1"):                                          "",
+			n.TimeoutTimer(2, key, "r1"):                                           "",
+			n.Generate(1, key, subjects.WhatWake):                                  "", // of another shard
 			strings.Replace(n.InvokeWake(2, key), "carillon.", "carillon-too.", 1): "",
 		} {
 			pools := []string{}
@@ -102,7 +103,7 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.Journal(1, key):                                  n.JournalStream(1),
 		n.Journal(11, key):                                 n.JournalStream(11),
 		n.Heartbeat(key, "r", 5):                           n.HeartbeatStream(),
-		n.ExecutionTimer(1, key):                           n.TaskStream(1),
+		n.ExecutionTimer(1, key, time.Unix(1, 0)):          n.TaskStream(1),
 		n.ExecutionDue(1, key):                             n.TaskStream(1),
 		n.Execution(1, "default", "start"):                 "",
 		n.QueryAnswer("default", "q"):                      "",

@@ -117,12 +117,12 @@ func (n Names) QueryAnswer(namespace, id string) string {
 	return n.prefix + ".query." + namespace + "." + Escape(id)
 }
 
-// ExecutionTimer is the one delayed message of a workflow ID.
-func (n Names) ExecutionTimer(shard int, key schedule.Key) string {
-	return n.timer(shard, "execution", key)
+// ExecutionTimer is the delayed message of a workflow ID that comes at a time. Each time has its own, so that no message replaces another.
+func (n Names) ExecutionTimer(shard int, key schedule.Key, at time.Time) string {
+	return n.timer(shard, "execution", key) + "." + strconv.FormatInt(at.UnixNano(), 36)
 }
 
-// ExecutionDue is the subject on which ExecutionTimer delivers.
+// ExecutionDue is the subject on which all of them deliver.
 func (n Names) ExecutionDue(shard int, key schedule.Key) string {
 	return n.task(shard, RoleExecution, key, WhatDue)
 }

@@ -55,10 +55,11 @@ func (n Names) timer(shard int, kind string, key schedule.Key) string {
 
 // Timer is what the subject of a timer says.
 type Timer struct {
-	// Kind is "due", "guard", "retry", "backfill" or "timeout".
+	// Kind is "due", "guard", "retry", "backfill", "timeout" or "execution".
 	Kind string
 	Key  schedule.Key
-	// What is the version that a guard guards, the ID of a backfill, or the request ID of a run; empty for others.
+	// What is the version that a guard guards, the ID of a backfill, the request ID of a run, or the time of an execution's timer; empty for
+	// others.
 	What string
 }
 

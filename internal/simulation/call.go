@@ -39,6 +39,7 @@ type call struct {
 	node         *node
 	what, detail string
 	asker        string // the request it belongs to, in a frontend that may handle several at once
+	content      string // of a plain message
 	apply        func(now time.Time) error
 	reads        bool // it changes nothing
 	stores       bool // JetStream needs room for it

@@ -77,7 +77,7 @@ func (w *world) busy() string {
 		return fmt.Sprintf("%d runs, the first: %s", len(runs), runs[0].Subject)
 	}
 	for shard := range shards {
-		if reports := w.server.Messages(w.names.CallbackStream(shard), w.names.Callbacks(shard)); len(reports) > 0 {
+		if reports := w.server.Messages(w.names.CallbackStream(shard), w.names.Callbacks(shard)); len(reports) > 0 && w.plan.Executions == 0 {
 			return reports[0].Subject
 		}
 		for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
@@ -86,6 +86,9 @@ func (w *world) busy() string {
 				return m.Subject
 			}
 		}
+	}
+	if w.plan.Executions > 0 {
+		return w.busyExecutions()
 	}
 	if job := w.unfinishedJob(); job != "" {
 		return job
@@ -125,6 +128,10 @@ func (w *world) hasRecords(key schedule.Key) bool {
 
 // check checks the final state.
 func (w *world) check() []Finding {
+	if w.plan.Executions > 0 {
+		w.executions.check()
+		return slices.Clone(w.ledger.findings)
+	}
 	w.takeApart()
 	findings := slices.Clone(w.ledger.findings)
 	find := func(kind, id, format string, args ...any) {

@@ -53,6 +53,21 @@
 //   - In half of the seeds with checks JetStream loses messages that it has acknowledged (loss.go): timers, guards, wakes,
 //     hand-offs, runs and completions.
 //
+// # Executions
+//
+// Plans with executions have no schedules (ExecutionPlanOf). The real code of history and matching runs, with two processes of
+// each, and so do the polls of two gateways. Behind each of these is a model of a worker (executions_worker.go), which runs the
+// script of a workflow on its history: steps of activities, timers and signals, drawn from the workflow ID (executions_script.go).
+// Activities fail, report their progress and fall silent. Clients start, signal, query, cancel, terminate and read workflows
+// (executions_client.go), as schedules do too; when a request gets no answer, they repeat it under the same request ID.
+// Everything goes wrong that is listed above for processes and JetStream. Plain NATS messages are lost and late, and keep their
+// order on each connection (plain.go).
+//
+// Each entry is checked when it is stored (executions.go): it follows on the journal, and no timer fires early. So is each task
+// that code begins to work on: no other code has begun with it. The rest is checked at the end (executions_check.go): results,
+// signals, starts, what code has seen, who was told of an end, and what history says about each run. When the faults stop,
+// workflows get the signals that they may wait for, and nothing else is asked until they have ended.
+//
 // # What is not
 //
 // Namespaces exist from the beginning and stay. No bulk operation goes by a query, because there is no search index. The request
@@ -113,7 +128,8 @@
 //	CARILLON_SEED=1234 go test ./internal/simulation -run 'TestSeed$' -v -artifacts
 //
 // CARILLON_PLAN='{"Schedules":1,…}' stands in front where a smaller plan than that of the seed fails too. The whole trace is
-// written to the test's artifacts. CARILLON_SEEDS=10000 makes TestSeeds try that many new seeds, and nothing else.
+// written to the test's artifacts. CARILLON_SEEDS=10000 makes TestSeeds and TestExecutions try that many
+// new seeds, and nothing else.
 //
 // Three things make a simulation repeatable: every goroutine waits between two events, calls that arrive at the same moment are
 // sorted, and the world gives a process one message at a time. These can break it: two goroutines of one process that are

@@ -45,9 +45,16 @@ type node struct {
 	// received is the sequence of the newest generator task of each schedule that has arrived, by the subject of its timer.
 	received map[string]uint64
 	watchers []*watcher
-	// subscriptions are the subscriptions to plain NATS messages.
+	// subscriptions are the subscriptions to plain NATS messages. sends and hears are when the last plain message from and to the process
+	// arrives.
 	subscriptions []*subscription
-	cancel        context.CancelFunc
+	sends, hears  time.Time
+	// birth is different for each process that there ever was, and inboxes counts its inboxes.
+	birth            int
+	inboxes, madeIDs atomic.Uint64
+	// immune says that nothing happens to the process.
+	immune bool
+	cancel context.CancelFunc
 }
 
 var (

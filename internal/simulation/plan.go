@@ -48,6 +48,9 @@ type Plan struct {
 	ActionsPerSecond float64 `json:",omitzero"`
 	MaxPendingRuns   int     `json:",omitzero"`
 
+	// Executions is how many workflows there are. Where there are some, there are no schedules.
+	Executions int `json:",omitzero"`
+
 	SystemPlan
 }
 
@@ -95,4 +98,6 @@ const (
 	streamFaults
 	streamChanges
 	streamMore
+	streamExecutions
+	streamClients
 )

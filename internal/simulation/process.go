@@ -43,26 +43,28 @@ const firstWorker = 4 * each
 // and with the due times.
 func (w *world) boot(begin time.Time) {
 	w.shareAnew()
-	bring := func(role, space, name string, count int) {
-		for i := range count {
-			number := len(w.nodes)
-			w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, space: space, dead: true, died: make(chan struct{})})
-			w.at(begin.Add(w.duration(0, 10*time.Millisecond)), func(time.Time) {
-				w.start(number, role, fmt.Sprintf("%s-%d", name, i))
-			})
-		}
-	}
 	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
-		bring(role, namespace, role, each)
+		w.bring(begin, role, namespace, role, each)
 	}
 	if w.plan.Scrubbers {
-		bring(roleScrubber, namespace, roleScrubber, each)
+		w.bring(begin, roleScrubber, namespace, roleScrubber, each)
 	}
 	if w.plan.Twin {
-		bring(roleWorker, otherSpace, otherSpace+"-"+roleWorker, each)
+		w.bring(begin, roleWorker, otherSpace, otherSpace+"-"+roleWorker, each)
 	}
 	if w.plan.Checks {
-		bring(roleChecker, namespace, roleChecker, 1)
+		w.bring(begin, roleChecker, namespace, roleChecker, 1)
+	}
+}
+
+// bring starts the processes of a role.
+func (w *world) bring(begin time.Time, role, space, name string, count int) {
+	for i := range count {
+		number := len(w.nodes)
+		w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, space: space, dead: true, died: make(chan struct{})})
+		w.at(begin.Add(w.duration(0, 10*time.Millisecond)), func(time.Time) {
+			w.start(number, role, fmt.Sprintf("%s-%d", name, i))
+		})
 	}
 }
 
@@ -71,8 +73,8 @@ func (w *world) start(number int, role, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{
 		world: w, name: name, number: number, role: role, space: w.nodes[number].space, died: make(chan struct{}), cancel: cancel,
-		received: map[string]uint64{},
-		ids:      &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
+		received: map[string]uint64{}, birth: w.started,
+		ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
 	if w.plan.Together && role != roleChecker { // a checker is a command of its own
@@ -87,8 +89,11 @@ func (w *world) start(number int, role, name string) {
 
 // program is what a process does.
 func (n *node) program() func(context.Context) {
-	store := kv.NewStore(n, n.world.names, shards)
 	log := slog.New(slog.DiscardHandler)
+	if run := n.executing(log); run != nil {
+		return run
+	}
+	store := kv.NewStore(n, n.world.names, shards)
 	shell := pool.Config{
 		Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, Namespaces: n.world, Definitions: n.definitions,
 	}
@@ -141,7 +146,7 @@ func (i *ids) next() string {
 
 // crash kills a process, and starts it again some time later.
 func (w *world) crash(n *node, now time.Time, when string) {
-	if n.dead || w.calm {
+	if n.dead || n.immune || w.calm {
 		return
 	}
 	w.fault("crash")
@@ -164,7 +169,7 @@ func (w *world) crash(n *node, now time.Time, when string) {
 
 // stop stops a process in order, and starts it again.
 func (w *world) stop(n *node, now time.Time) {
-	if n.dead || n.stopping {
+	if n.dead || n.immune || n.stopping {
 		return
 	}
 	w.fault("restart")
@@ -206,6 +211,9 @@ func (w *world) replace(n *node, now time.Time, after time.Duration) {
 
 // suspend makes a process stand still.
 func (w *world) suspend(n *node, now time.Time, d time.Duration) {
+	if n.immune {
+		return
+	}
 	w.fault("suspension")
 	w.trace.note(now, "SUSPEND", n.name+" for "+d.String())
 	for _, f := range w.fellows(n) {

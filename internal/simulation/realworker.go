@@ -3,14 +3,12 @@ package simulation
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -97,48 +95,14 @@ type link struct{ node *node }
 
 var _ workerbus.Bus = link{}
 
-// subscription is a subscription of a process to plain NATS messages.
-type subscription struct {
-	filter string
-	handle func(workerbus.Message)
-}
-
 // Subscribe implements workerbus.Bus.
 func (l link) Subscribe(subject string, handle func(workerbus.Message)) (unsubscribe func(), err error) {
-	s := &subscription{subject, handle}
-	l.node.note("subscribe "+subject, func() { l.node.subscriptions = append(l.node.subscriptions, s) })
-	return func() {
-		l.node.note("unsubscribe "+subject, func() {
-			l.node.subscriptions = slices.DeleteFunc(l.node.subscriptions, func(other *subscription) bool { return other == s })
-		})
-	}, nil
-}
-
-// tellSubscribers brings a message to all processes that have subscribed to its subject and are connected now.
-func (w *world) tellSubscribers(msg *nats.Msg, now time.Time) {
-	if now.Before(w.outage) {
-		return
-	}
-	for _, n := range w.nodes {
-		for _, s := range n.subscriptions {
-			if !n.dead && jsmodel.Matches(s.filter, msg.Subject) {
-				w.at(now.Add(w.latency()), func(now time.Time) {
-					n.hear(s, workerbus.Message{Subject: msg.Subject, Data: msg.Data}, now)
-				})
-			}
-		}
-	}
-}
-
-// hear handles a message of a subscription, if the process still exists.
-func (n *node) hear(s *subscription, msg workerbus.Message, now time.Time) {
-	switch {
-	case n.dead || !slices.Contains(n.subscriptions, s):
-	case now.Before(n.suspended):
-		n.world.at(n.suspended, func(now time.Time) { n.hear(s, msg, now) })
-	default:
-		go s.handle(msg)
-	}
+	sub := l.node.subscribe(subject, "", func(msg *nats.Msg) {
+		handle(workerbus.Message{Subject: msg.Subject, Reply: msg.Reply, Data: msg.Data, Respond: func(data []byte) error {
+			return l.node.PublishMsg(&nats.Msg{Subject: msg.Reply, Data: data})
+		}})
+	})
+	return func() { l.node.Unsubscribe(sub) }, nil
 }
 
 // Attach implements workerbus.Bus.

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -24,6 +26,8 @@ type Report struct {
 	Runs, Steps int
 	// Met counts how often each limit was met.
 	Met map[string]int
+	// Events counts the events of executions, by kind.
+	Events map[enumspb.EventType]int
 	// Repeated counts the times that a worker's code began a run again, for a reason.
 	Repeated int
 	// starts are when the action stream stored the runs of the namespace that has limits.
@@ -38,16 +42,21 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, plan)
 		begin := time.Now()
-		w.boot(begin)
-		w.callers(begin)
+		if plan.Executions > 0 {
+			w.bootExecutions(begin)
+			w.clients()
+		} else {
+			w.boot(begin)
+			w.callers(begin)
+		}
 		w.arrange()
 		w.run(begin.Add(plan.Duration + plan.Recess + drainLimit))
 		if !w.quiet() {
 			w.ledger.find("unrest", "", "does not come to rest: %s", w.busy())
 		}
 		report = Report{
-			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults, Met: w.met,
-			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
+			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults, Met: w.met, Events: w.executions.events(),
+			Runs: len(w.ledger.runs) + w.executions.runs(), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
 		}
 		for _, r := range w.ledger.order {
 			if keyOf(r.scheduleID).Namespace == namespace {
@@ -73,10 +82,11 @@ func newWorld(seed uint64, plan Plan) *world {
 		firing: map[string]bool{}, faults: map[string]int{}, met: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	w.ledger.trace = &w.trace
+	w.executions = newExecutions(w)
 	w.makeSpaces()
 	w.recess, w.caughtUp, w.trapped = recessOf(seed, &plan, w.trace.begin), map[string]uint64{}, -1
 	for shard := range shards {
-		for _, c := range names.PoolConsumers(shard) {
+		for _, c := range append(names.PoolConsumers(shard), names.Transfer(shard)) {
 			w.server.AddConsumer(c.Stream, c.Config)
 		}
 	}

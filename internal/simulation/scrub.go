@@ -18,7 +18,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
-	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
 // In some plans the stored state is looked after: by scrubbers, by checks with repair that somebody runs now and then, or by
@@ -261,50 +260,8 @@ func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, v
 
 // RequestWithContext implements consistency.Streams: it asks all processes that have subscribed to the subject and can be
 // reached, and the first answer counts.
-func (s streams) RequestWithContext(ctx context.Context, subject string, _ []byte) (*nats.Msg, error) {
-	answers := make(chan []byte, 1)
-	err := s.node.do(ctx, whatAsk, subject, func(now time.Time) error {
-		if s.node.world.question(subject, answers, now) == 0 {
-			return nats.ErrNoResponders
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case data := <-answers:
-		return &nats.Msg{Subject: subject, Data: data}, nil
-	case <-s.node.died:
-		return nil, errDead
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// question brings a question to all processes that listen, and returns how many there are. Their answers travel back through
-// the world.
-func (w *world) question(subject string, answers chan<- []byte, now time.Time) (asked int) {
-	for _, n := range w.nodes {
-		for _, s := range n.subscriptions {
-			if n.dead || !jsmodel.Matches(s.filter, subject) {
-				continue
-			}
-			asked++
-			w.at(now.Add(w.latency()), func(now time.Time) {
-				n.hear(s, workerbus.Message{Subject: subject, Respond: func(data []byte) error {
-					n.tell(whatAsk, "answer on "+subject, func(time.Time) {
-						select {
-						case answers <- data:
-						default:
-						}
-					})
-					return nil
-				}}, now)
-			})
-		}
-	}
-	return asked
+func (s streams) RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
+	return s.node.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Data: data})
 }
 
 // letters are the dead letters. There are none, or the simulation has found a fault anyway.

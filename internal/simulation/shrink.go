@@ -56,7 +56,11 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.Scrubbers = false },
 	func(p *Plan) { p.Losses = max(p.Losses-1, 0) },
 	func(p *Plan) { p.Checks = p.Checks && p.Losses > 0 },
-	func(p *Plan) { p.Models = each },
+	func(p *Plan) {
+		if p.Executions == 0 {
+			p.Models = each
+		}
+	},
 	func(p *Plan) { p.Slow = false },
 	func(p *Plan) { p.HeldUp = 0 },
 	func(p *Plan) { p.Redelivered = 0 },
@@ -76,8 +80,9 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.Restarts = min(p.Restarts, 1) },
 	func(p *Plan) { p.Requests /= 2 },
 	func(p *Plan) { p.Requests = max(p.Requests-1, 0) },
-	func(p *Plan) { p.Schedules = 1 },
-	func(p *Plan) { p.Schedules = max(p.Schedules-1, 1) },
+	func(p *Plan) { p.Schedules, p.Executions = min(p.Schedules, 1), min(p.Executions, 1) },
+	func(p *Plan) { p.Schedules = max(p.Schedules-1, min(p.Schedules, 1)) },
+	func(p *Plan) { p.Executions = max(p.Executions-1, min(p.Executions, 1)) },
 	func(p *Plan) { p.Duration = max(p.Duration/2, shortest) },
 	func(p *Plan) { p.Duration = max(p.Duration-5*time.Second, shortest) },
 }

@@ -56,27 +56,41 @@ func TestWithoutFaults(t *testing.T) {
 	require.Greater(t, runs, 5*int(seeds))
 }
 
-// TestSeed repeats one simulation.
+// TestSeed repeats the simulations of one seed.
 func TestSeed(t *testing.T) {
 	text := os.Getenv(envSeed)
 	if text == "" {
 		t.Skipf("no %s", envSeed)
 	}
 	seed := parseSeed(t, text)
-	plan := PlanOf(seed)
+	plans := []Plan{PlanOf(seed), ExecutionPlanOf(seed)}
 	if text := os.Getenv(envPlan); text != "" {
-		plan = Plan{}
-		require.NoError(t, json.Unmarshal([]byte(text), &plan))
+		plans = []Plan{{}}
+		require.NoError(t, json.Unmarshal([]byte(text), &plans[0]))
 	}
-	report := Run(t, seed, plan)
-	t.Logf("the whole trace: %s", save(t, report))
-	failIfFound(t, report)
+	for _, plan := range plans {
+		report := Run(t, seed, plan)
+		t.Logf("the whole trace: %s", save(t, report))
+		failIfFound(t, report)
+	}
 }
 
 // TestSeeds simulates under many seeds, the same ones each time. CARILLON_SEEDS makes it try new ones.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	first, count := seedsToTry(t)
+	first, count := seedsToTry(t, 2000)
+	trySeeds(t, first, count, PlanOf)
+}
+
+// TestExecutions is TestSeeds for workflow executions.
+func TestExecutions(t *testing.T) {
+	t.Parallel()
+	first, count := seedsToTry(t, 500)
+	trySeeds(t, first, count, ExecutionPlanOf)
+}
+
+// trySeeds simulates under some seeds, and reports what is found.
+func trySeeds(t *testing.T, first, count uint64, planOf func(seed uint64) Plan) {
 	t.Logf("seeds %d to %d", first, first+count-1)
 	seeds := make(chan uint64, count)
 	for i := range count {
@@ -90,7 +104,7 @@ func TestSeeds(t *testing.T) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
 				for seed := range seeds {
-					report := Run(t, seed, PlanOf(seed))
+					report := Run(t, seed, planOf(seed))
 					sum.add(&report)
 					if len(report.Findings) > 0 {
 						explain(t, report)
@@ -102,18 +116,18 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%s in %s", &sum, time.Since(begin).Round(time.Millisecond))
 }
 
-// seedsToTry is the first of the seeds of TestSeeds, and their number.
-func seedsToTry(t *testing.T) (first, count uint64) {
+// seedsToTry is the first of the seeds to try, and their number: so many as a rule, or a part of them.
+func seedsToTry(t *testing.T, rule uint64) (first, count uint64) {
 	text := os.Getenv(envSeeds)
 	switch {
 	case text != "":
 		return firstNewSeed(t), parseSeed(t, text)
 	case raceEnabled: // the race detector takes ten times as long
-		return 0, 60
+		return 0, rule / 33
 	case testing.Short():
-		return 0, 200
+		return 0, rule / 10
 	default:
-		return 0, 2000
+		return 0, rule
 	}
 }
 
@@ -193,7 +207,7 @@ func describe(t *testing.T, report Report) string {
 		text += "    " + f.String() + "\n"
 	}
 	command := fmt.Sprintf("%s=%d ", envSeed, report.Seed)
-	if report.Plan != PlanOf(report.Seed) {
+	if report.Plan != PlanOf(report.Seed) && report.Plan != ExecutionPlanOf(report.Seed) {
 		command += fmt.Sprintf("%s='%s' ", envPlan, plan)
 	}
 	return text + "  again: " + command + "go test ./internal/simulation -run 'TestSeed$' -v -artifacts"
@@ -201,12 +215,19 @@ func describe(t *testing.T, report Report) string {
 
 // save writes the whole trace to a file.
 func save(t *testing.T, report Report) string {
-	path := filepath.Join(t.ArtifactDir(), fmt.Sprintf("trace-%d.txt", report.Seed))
+	path := filepath.Join(t.ArtifactDir(), traceName(report))
 	file, err := os.Create(path)
 	require.NoError(t, err)
 	report.trace.write(file)
 	require.NoError(t, file.Close())
 	return path
+}
+
+func traceName(report Report) string {
+	if report.Plan.Executions > 0 {
+		return fmt.Sprintf("trace-%d-executions.txt", report.Seed)
+	}
+	return fmt.Sprintf("trace-%d.txt", report.Seed)
 }
 
 // TestSameSeedSameTrace: only because of this a failing seed is worth something.
@@ -217,9 +238,11 @@ func TestSameSeedSameTrace(t *testing.T) {
 		count = parseSeed(t, text)
 	}
 	for seed := range count {
-		first, second := Run(t, seed, PlanOf(seed)), Run(t, seed, PlanOf(seed))
-		if first.trace.hash() != second.trace.hash() {
-			t.Errorf("seed %d: %s", seed, difference(first.trace, second.trace))
+		for _, plan := range []Plan{PlanOf(seed), ExecutionPlanOf(seed)} {
+			first, second := Run(t, seed, plan), Run(t, seed, plan)
+			if first.trace.hash() != second.trace.hash() {
+				t.Errorf("seed %d: %s", seed, difference(first.trace, second.trace))
+			}
 		}
 	}
 }
@@ -347,9 +370,7 @@ func TestEveryOverlapPolicyIsSimulated(t *testing.T) {
 	require.ElementsMatch(t, schedule.OverlapPolicies(), overlapPolicies)
 }
 
-// TestEveryPoolIsSimulated: except history, which has no part in schedules.
 func TestEveryPoolIsSimulated(t *testing.T) {
 	t.Parallel()
-	pools := slices.DeleteFunc(subjects.Pools(), func(pool string) bool { return pool == subjects.PoolHistory })
-	require.Equal(t, pools, []string{roleGenerator, roleInvoker, roleBackfiller})
+	require.ElementsMatch(t, subjects.Pools(), []string{roleGenerator, roleInvoker, roleBackfiller, roleHistory})
 }

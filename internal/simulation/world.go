@@ -68,6 +68,8 @@ type world struct {
 	trapFrom time.Time
 	checks   checks
 	losses   losses
+	// executions is what it knows about executions.
+	executions *executions
 
 	// asking counts the requests of callers, unanswered those without an answer yet.
 	asking, unanswered int
@@ -193,7 +195,7 @@ func (w *world) takeIn() {
 	w.mu.Unlock()
 	slices.SortStableFunc(arrived, func(a, b *call) int {
 		return cmp.Or(cmp.Compare(a.node.number, b.node.number), cmp.Compare(a.what, b.what), cmp.Compare(a.detail, b.detail),
-			cmp.Compare(a.asker, b.asker))
+			cmp.Compare(a.asker, b.asker), cmp.Compare(a.content, b.content))
 	})
 	for len(arrived) > 0 {
 		c := arrived[0]
@@ -227,7 +229,12 @@ func (w *world) begin(c *call, now time.Time) {
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
 	}
-	w.at(now.Add(w.latency()+w.holdUp(c.handsOver)), func(now time.Time) { w.apply(c, now) })
+	at := now.Add(w.latency() + w.holdUp(c.handsOver))
+	if c.what == whatSend { // plain messages keep their order
+		at = maxTime(at, c.node.sends.Add(1))
+		c.node.sends = at
+	}
+	w.at(at, func(now time.Time) { w.apply(c, now) })
 }
 
 // apply carries a call out.

@@ -1,0 +1,57 @@
+package execution
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// TestStartOfAScheduleIsNotRepeated: whoever starts a run for a schedule may ask again very late, when that run has ended and another client has
+// started others. The run does not begin a second time.
+func TestStartOfAScheduleIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	state, now, sequence := &State{Key: Key{"default", "w"}}, time.Unix(1_000_000, 0), uint64(0)
+	do := func(in Input) Decision {
+		t.Helper()
+		now = now.Add(time.Minute)
+		d, err := Decide(state, in, now)
+		require.NoError(t, err)
+		if d.Entry != nil {
+			sequence++
+			stored, err := d.Entry.Marshal()
+			require.NoError(t, err)
+			entry, err := ParseEntry(stored)
+			require.NoError(t, err)
+			require.NoError(t, state.Apply(entry, sequence))
+		}
+		return d
+	}
+	start := func(name string, callback []byte) Start {
+		return Start{RunID: "run-" + name, Callback: callback, Request: &workflowservice.StartWorkflowExecutionRequest{
+			WorkflowId: "w", RequestId: name, WorkflowType: &commonpb.WorkflowType{Name: "t"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+		}}
+	}
+	end := Terminate{&workflowservice.TerminateWorkflowExecutionRequest{}}
+	first := start("first", []byte("schedule"))
+	require.NotNil(t, do(first).Entry)
+	do(end)
+	for i := range mostEarlier {
+		require.NotNil(t, do(start(fmt.Sprint("by-a-client-", i), nil)).Entry)
+		require.NotNil(t, do(end).Entry)
+		again := do(first)
+		require.Nil(t, again.Entry)
+		require.Equal(t, "run-first", again.Reply.(*workflowservice.StartWorkflowExecutionResponse).GetRunId())
+	}
+	for i := range mostEarlier - 1 {
+		require.NotNil(t, do(start(fmt.Sprint("by-a-schedule-", i), []byte("schedule"))).Entry)
+		do(end)
+	}
+	require.NotNil(t, do(start("last", nil)).Entry)
+	require.Nil(t, do(first).Entry)
+	require.Len(t, state.Run.Earlier, mostEarlier, "no more are kept")
+}

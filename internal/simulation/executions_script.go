@@ -1,0 +1,262 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// script is the code of a workflow: steps, one after the other. It is the same for all runs of a workflow ID.
+type script struct {
+	steps []step
+	// fails says that the workflow ends with a failure, and deaf that it does not heed a request to cancel it.
+	fails, deaf bool
+}
+
+// step is one thing that a workflow waits for: activities that run at once, a timer, or that there have been so many signals.
+type step struct {
+	activities []activityPlan
+	timer      time.Duration
+	signals    int
+}
+
+// activityPlan is how an activity goes.
+type activityPlan struct {
+	// failures is how many attempts fail first; of these the first may be silent, so that it times out.
+	failures int
+	silent   bool
+	// attempts is how many there may be; 0 for any number.
+	attempts int32
+	lasts    time.Duration
+	beats    bool
+}
+
+// diceFor are numbers that depend on a text alone.
+func diceFor(text string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	return rand.New(rand.NewPCG(h.Sum64(), 1))
+}
+
+// scriptOf draws the script of a workflow ID.
+func scriptOf(workflowID string) script {
+	dice := diceFor(workflowID)
+	s := script{fails: dice.IntN(8) == 0, deaf: dice.IntN(4) == 0}
+	signals := 0
+	for range 1 + dice.IntN(4) {
+		switch dice.IntN(4) {
+		case 0:
+			s.steps = append(s.steps, step{timer: between(dice, 10*time.Millisecond, 15*time.Second)})
+		case 1:
+			signals += 1 + dice.IntN(2)
+			s.steps = append(s.steps, step{signals: signals})
+		default:
+			var all []activityPlan
+			for range 1 + dice.IntN(3) {
+				all = append(all, activityPlan{
+					failures: dice.IntN(4) / 2, silent: dice.IntN(6) == 0, attempts: int32(dice.IntN(3)),
+					lasts: between(dice, 0, 3*time.Second), beats: dice.IntN(3) == 0,
+				})
+			}
+			s.steps = append(s.steps, step{activities: all})
+		}
+	}
+	return s
+}
+
+func activityID(step, number int) string { return fmt.Sprintf("a%d-%d", step, number) }
+func timerID(step int) string            { return fmt.Sprintf("t%d", step) }
+
+// planOf returns how the activity with an ID goes.
+func (s script) planOf(id string) activityPlan {
+	var at, number int
+	if n, _ := fmt.Sscanf(id, "a%d-%d", &at, &number); n < 2 || at >= len(s.steps) || number >= len(s.steps[at].activities) {
+		panic("simulation: no activity " + id)
+	}
+	return s.steps[at].activities[number]
+}
+
+// seen is what a history says to the code of a workflow.
+type seen struct {
+	begun    map[string]bool // activities and timers, by their IDs
+	outcomes map[string]string
+	signals  []string
+	canceled bool
+}
+
+func readHistory(events []*historypb.HistoryEvent) seen {
+	s := seen{begun: map[string]bool{}, outcomes: map[string]string{}}
+	scheduled := map[int64]string{}
+	for _, e := range events {
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			id := e.GetActivityTaskScheduledEventAttributes().GetActivityId()
+			scheduled[e.GetEventId()], s.begun[id] = id, true
+		case enumspb.EVENT_TYPE_TIMER_STARTED:
+			s.begun[e.GetTimerStartedEventAttributes().GetTimerId()] = true
+		case enumspb.EVENT_TYPE_TIMER_FIRED:
+			s.outcomes[e.GetTimerFiredEventAttributes().GetTimerId()] = "fired"
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+			s.signals = append(s.signals, e.GetWorkflowExecutionSignaledEventAttributes().GetSignalName())
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+			s.canceled = true
+		}
+		if activity, outcome := outcomeIn(e); activity > 0 {
+			s.outcomes[scheduled[activity]] = outcome
+		}
+	}
+	return s
+}
+
+// outcomeIn returns how an activity ended, if an event says so. The activity is the event that scheduled it; 0 for any other event.
+func outcomeIn(e *historypb.HistoryEvent) (activity int64, outcome string) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		return a.GetScheduledEventId(), textOf(a.GetResult())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		return a.GetScheduledEventId(), "failed: " + a.GetFailure().GetMessage()
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		return e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId(), "timed out"
+	}
+	return 0, ""
+}
+
+// result is what a workflow returns that has seen so much.
+func (s *seen) result() *commonpb.Payloads {
+	data, err := json.Marshal(map[string]any{"outcomes": s.outcomes, "signals": s.signals})
+	if err != nil {
+		panic(err)
+	}
+	return payloadOf(string(data))
+}
+
+func payloadOf(text string) *commonpb.Payloads {
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte(text)}}}
+}
+
+func textOf(p *commonpb.Payloads) string {
+	if len(p.GetPayloads()) == 0 {
+		return ""
+	}
+	return string(p.GetPayloads()[0].GetData())
+}
+
+// signals is how many signals a run waits for.
+func (s script) signals() (count int) {
+	for _, next := range s.steps {
+		count = max(count, next.signals)
+	}
+	return count
+}
+
+// decide runs the code of a workflow on its history, and returns the commands that it comes to.
+func (s script) decide(events []*historypb.HistoryEvent) []*commandpb.Command {
+	is := readHistory(events)
+	if is.canceled && !s.deaf {
+		return []*commandpb.Command{cancelCommand(&is)}
+	}
+	for i, next := range s.steps {
+		if commands, waits := next.run(i, &is); waits {
+			return commands
+		}
+	}
+	if s.fails {
+		return []*commandpb.Command{failCommand(&is)}
+	}
+	return []*commandpb.Command{completeCommand(&is)}
+}
+
+// The commands that end a workflow say what it has seen.
+
+func cancelCommand(is *seen) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION,
+		Attributes: &commandpb.Command_CancelWorkflowExecutionCommandAttributes{
+			CancelWorkflowExecutionCommandAttributes: &commandpb.CancelWorkflowExecutionCommandAttributes{Details: is.result()},
+		},
+	}
+}
+
+func failCommand(is *seen) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION,
+		Attributes: &commandpb.Command_FailWorkflowExecutionCommandAttributes{
+			FailWorkflowExecutionCommandAttributes: &commandpb.FailWorkflowExecutionCommandAttributes{
+				Failure: &failurepb.Failure{Message: textOf(is.result())},
+			},
+		},
+	}
+}
+
+func completeCommand(is *seen) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+		Attributes: &commandpb.Command_CompleteWorkflowExecutionCommandAttributes{
+			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{Result: is.result()},
+		},
+	}
+}
+
+// run begins a step if it has not begun, and reports whether the workflow waits for it.
+func (next step) run(i int, is *seen) (commands []*commandpb.Command, waits bool) {
+	for number, plan := range next.activities {
+		id := activityID(i, number)
+		if !is.begun[id] {
+			commands = append(commands, plan.command(id))
+		}
+		if _, ended := is.outcomes[id]; !ended {
+			waits = true
+		}
+	}
+	if id := timerID(i); next.timer > 0 && is.outcomes[id] == "" {
+		if waits = true; !is.begun[id] {
+			commands = append(commands, timerCommand(id, next.timer))
+		}
+	}
+	return commands, waits || len(is.signals) < next.signals
+}
+
+func timerCommand(id string, after time.Duration) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_START_TIMER,
+		Attributes: &commandpb.Command_StartTimerCommandAttributes{
+			StartTimerCommandAttributes: &commandpb.StartTimerCommandAttributes{TimerId: id, StartToFireTimeout: durationpb.New(after)},
+		},
+	}
+}
+
+// attemptTime is how long an attempt of an activity may take, and beatTime how long it may be silent if it reports its progress.
+const (
+	attemptTime = 6 * time.Second
+	beatTime    = 2 * time.Second
+)
+
+func (p activityPlan) command(id string) *commandpb.Command {
+	a := &commandpb.ScheduleActivityTaskCommandAttributes{
+		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: "work"}, TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue},
+		StartToCloseTimeout: durationpb.New(attemptTime), ScheduleToCloseTimeout: durationpb.New(10 * time.Minute),
+		RetryPolicy: &commonpb.RetryPolicy{
+			InitialInterval: durationpb.New(300 * time.Millisecond), BackoffCoefficient: 2, MaximumAttempts: p.attempts,
+			MaximumInterval: durationpb.New(3 * time.Second),
+		},
+	}
+	if p.beats {
+		a.HeartbeatTimeout = durationpb.New(beatTime)
+	}
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
+		Attributes:  &commandpb.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: a},
+	}
+}

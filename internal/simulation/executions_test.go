@@ -1,0 +1,52 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+// TestExecutionsWithoutFaults: where nothing goes wrong, every message comes once.
+func TestExecutionsWithoutFaults(t *testing.T) {
+	t.Parallel()
+	seeds, runs := uint64(50), 0
+	if raceEnabled || testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		plan := ExecutionPlanOf(seed)
+		report := Run(t, seed, Plan{Executions: plan.Executions, Duration: plan.Duration, Requests: plan.Requests})
+		failIfFound(t, report)
+		require.Empty(t, report.Faults)
+		runs += report.Runs
+	}
+	require.Greater(t, runs, 2*int(seeds))
+}
+
+// TestEveryKindOfEventIsSimulated: the simulation would not test an event that never happens.
+func TestEveryKindOfEventIsSimulated(t *testing.T) {
+	t.Parallel()
+	if raceEnabled || testing.Short() {
+		t.Skip("it takes many seeds")
+	}
+	missing := map[enumspb.EventType]bool{}
+	for kind := enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED; kind <= enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED; kind++ {
+		missing[kind] = true
+	}
+	for _, never := range []enumspb.EventType{
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, enumspb.EVENT_TYPE_TIMER_CANCELED, // no script does
+		enumspb.EVENT_TYPE_MARKER_RECORDED, // changes nothing
+		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, // not implemented
+	} {
+		delete(missing, never)
+	}
+	for seed := uint64(0); len(missing) > 0 && seed < 300; seed++ {
+		report := Run(t, seed, ExecutionPlanOf(seed))
+		for kind := range report.Events {
+			delete(missing, kind)
+		}
+	}
+	require.Empty(t, missing)
+}
