@@ -34,6 +34,8 @@ type Findings struct {
 	Overlapped  int `json:"overlapped"`
 	Miscounted  int `json:"miscounted"`
 	Unexplained int `json:"unexplained"`
+	// Workflows counts what the load of workflows has done.
+	Workflows WorkflowFindings `json:"workflows"`
 	// Repeated counts runs whose code began again with a reason, by reason: at-least-once execution allows that.
 	Repeated map[string]int `json:"repeated"`
 	// Problems lists them.
@@ -52,15 +54,17 @@ type dueTime struct {
 // Problem is one thing that is wrong.
 type Problem struct {
 	// Kind is missed, doubled, lost, unexpected, overlapped, miscounted or unexplained.
-	Kind       string    `json:"kind"`
-	ScheduleID string    `json:"schedule_id"`
+	Kind string `json:"kind"`
+	// ScheduleID or WorkflowID says where. Of a workflow, RequestID is the run.
+	ScheduleID string    `json:"schedule_id,omitempty"`
+	WorkflowID string    `json:"workflow_id,omitempty"`
 	RequestID  string    `json:"request_id,omitempty"`
 	Nominal    time.Time `json:"nominal,omitzero"`
 	What       string    `json:"what"`
 }
 
 func (p Problem) String() string {
-	text := p.Kind + ": " + p.ScheduleID
+	text := p.Kind + ": " + p.ScheduleID + p.WorkflowID
 	if !p.Nominal.IsZero() {
 		text += " " + p.Nominal.Format(time.RFC3339)
 	}
@@ -95,6 +99,7 @@ func check(e *evidence) Findings {
 		}
 	}
 	checkLedger(e, &f)
+	checkWorkflows(e, &f)
 	f.Problems = append(f.Problems, auditAll(e, f.uncertain)...)
 	for i := range f.Problems {
 		f.count(f.Problems[i].Kind)

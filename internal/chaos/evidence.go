@@ -23,6 +23,8 @@ type evidence struct {
 	Outages []period
 	// Schedules are what describe shows at the end.
 	Schedules map[string]schedule.Description
+	// Workflows are those of the load, in the order of their starts.
+	Workflows []travelled
 }
 
 // request is a request to the API and its outcome.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type installation struct {
 	processes   map[string]*process
 	disks       map[string]*disk // of the nodes, if they have their own
 	urls        string
+	gateways    []string // the addresses for Temporal's clients
 	stopped     chan struct{}
 	restarts    sync.WaitGroup
 
@@ -84,9 +86,12 @@ func (in *installation) dataDir(node string) string { return filepath.Join(in.di
 // prepare makes everything but starts nothing.
 func (in *installation) prepare(ctx context.Context) error {
 	names := nodeNames()
-	ports, err := freePorts(ctx, 2*len(names))
+	ports, err := freePorts(ctx, 2*len(names)+processesOfRole)
 	if err != nil {
 		return err
+	}
+	for _, port := range ports[2*len(names):] {
+		in.gateways = append(in.gateways, fmt.Sprintf("%s:%d", nodeHost, port))
 	}
 	var urls []string
 	for i, name := range names {
@@ -126,20 +131,23 @@ func (in *installation) addNode(config nodeConfig) error {
 }
 
 func (in *installation) roleCommand(name string) command {
-	role, _, _ := strings.Cut(name, "-")
-	if role != workerRole {
-		return func(int) []string {
-			args := []string{role, "--nats", in.urls, "--replicas", replicas}
-			if role == frontendRole { // one that is killed leaves its index behind
-				args = append(args, "--search-dir", filepath.Join(in.dir, "search", name))
-			}
-			return args
+	role, number, _ := strings.Cut(name, "-")
+	args := []string{role, "--nats", in.urls, "--replicas", replicas}
+	switch role {
+	case workerRole:
+		return func(life int) []string {
+			path := filepath.Join(in.dir, "ledger", lifeName(name, life)+ledgerSuffix)
+			return []string{WorkerCommand, path, "--nats", in.urls}
 		}
+	case workflowsRole:
+		args = []string{WorkflowsCommand, strings.Join(in.gateways, ",")}
+	case gatewayRole:
+		i, _ := strconv.Atoi(number) // the names of processes end with a number
+		args = append(args, "--grpc", in.gateways[i], "--http-api", "off")
+	case frontendRole: // one that is killed leaves its index behind
+		args = append(args, "--search-dir", filepath.Join(in.dir, "search", name))
 	}
-	return func(life int) []string {
-		path := filepath.Join(in.dir, "ledger", lifeName(name, life)+ledgerSuffix)
-		return []string{WorkerCommand, path, "--nats", in.urls}
-	}
+	return func(int) []string { return args }
 }
 
 func (in *installation) add(name string, c command) {

@@ -32,7 +32,7 @@ func (j *journal) note(what string, err error) {
 
 // evidence writes the evidence that a judgement is based on.
 func (j *journal) evidence(e *evidence) {
-	for name, value := range map[string]any{"requests": e.Requests, "events": e.Events, "lives": e.Lives, "schedules": e.Schedules} {
+	for name, value := range map[string]any{"requests": e.Requests, "events": e.Events, "lives": e.Lives, "schedules": e.Schedules, "workflows": e.Workflows} {
 		text, err := json.MarshalIndent(value, "", " ")
 		if err == nil {
 			err = os.WriteFile(filepath.Join(j.dir, name+".json"), text, 0o600)

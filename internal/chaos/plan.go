@@ -43,11 +43,15 @@ const (
 )
 
 // roles are the roles that run as processes of their own.
-var roles = slices.Concat([]string{frontendRole}, subjects.Pools(), []string{workerRole})
+var roles = slices.Concat([]string{frontendRole, gatewayRole}, subjects.Pools(), []string{matchingRole, workerRole, workflowsRole})
 
 const (
 	frontendRole = "frontend"
+	gatewayRole  = "gateway"
+	matchingRole = "matching"
 	workerRole   = "worker"
+	// workflowsRole is a worker on Temporal's SDK.
+	workflowsRole = "workflows"
 )
 
 // fault is one fault. Begin and End count from the beginning of the run.

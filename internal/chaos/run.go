@@ -16,6 +16,7 @@ import (
 const (
 	DefaultDuration  = 2 * time.Minute
 	DefaultSchedules = 200
+	DefaultWorkflows = 200
 	DefaultSettle    = 3 * time.Minute
 )
 
@@ -23,6 +24,7 @@ const (
 const (
 	MinDuration  = 10 * time.Second
 	MaxSchedules = 10_000
+	MaxWorkflows = 10_000
 )
 
 // startTimeout bounds the start of the installation.
@@ -36,11 +38,13 @@ type Config struct {
 	Seed uint64
 	// Schedules is the number of schedules.
 	Schedules int
+	// Workflows is the number of workflows that are started beside them, from 0.
+	Workflows int
 	// Settle bounds how long everything may take to come to rest after the last fault.
 	Settle time.Duration
 	// Dir is an empty folder for the data and the logs.
 	Dir string
-	// Binary is the program to run, which has the commands of the roles, [NodeCommand] and [WorkerCommand].
+	// Binary is the program to run, which has the commands of the roles, [NodeCommand], [WorkerCommand] and [WorkflowsCommand].
 	Binary string
 	// FillDisks lets faults fill the disks of the NATS nodes. Each node then has its own file system in memory, which needs
 	// Linux and the right to mount.
@@ -70,6 +74,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		return nil, fmt.Errorf("the installation does not start; its logs are in %s: %w", config.Dir, err)
 	}
 	defer r.observer.close()
+	defer r.journeys.client.Close()
 	if err := r.endure(ctx); err != nil {
 		return nil, err
 	}
@@ -83,7 +88,8 @@ type trial struct {
 	journal      *journal
 	observer     *observer
 	caller       *caller
-	calls        chan struct{} // closed when the caller has ended
+	journeys     *journeys
+	calls        chan struct{} // closed when the caller and the journeys have ended
 	stopCalls    context.CancelFunc
 	began        time.Time
 
@@ -109,7 +115,10 @@ func (r *trial) setUp(ctx context.Context) error {
 		r.observer.close()
 		return err
 	}
-	return nil
+	if r.journeys, err = newJourneys(r.installation.gateways); err != nil {
+		r.observer.close()
+	}
+	return err
 }
 
 // endure makes the requests and the faults, at their times.
@@ -121,7 +130,10 @@ func (r *trial) endure(ctx context.Context) error {
 	r.stopCalls, r.calls = stop, make(chan struct{})
 	go func() {
 		defer close(r.calls)
+		var group sync.WaitGroup
+		group.Go(func() { r.journeys.run(calls, r.config.Workflows, r.config.Duration*9/10) })
 		r.caller.run(calls)
+		group.Wait()
 	}()
 	err := r.follow(ctx, operations, steps(newPlan(r.config.Seed, r.config.Duration, r.config.FillDisks)))
 	r.caller.done()
@@ -247,8 +259,8 @@ func (r *trial) settle(ctx context.Context) (*Report, error) {
 		if err == nil && (overdue || now.over()) {
 			return r.judge(now, healed), nil
 		}
-		r.progress("waiting for rest: %d schedules are busy, %d requests without an answer, %d events, %d problems as yet",
-			now.busy, r.caller.open(), now.events, len(now.findings.Problems))
+		r.progress("waiting for rest: %d schedules are busy, %d requests without an answer, %d workflows not over, %d events, %d problems as yet",
+			now.busy, r.caller.open(), r.journeys.open(), now.events, len(now.findings.Problems))
 		_ = sleep.For(ctx, settlePoll)
 	}
 }
@@ -293,15 +305,19 @@ func (r *trial) look(ctx context.Context) (rest, error) {
 	if err != nil {
 		return rest{}, err
 	}
+	workflows, err := r.journeys.look(ctx)
+	if err != nil {
+		return rest{}, err
+	}
 	r.mu.Lock()
 	outages := slices.Clone(r.outages)
 	r.mu.Unlock()
 	e := &evidence{
 		Namespace: r.observer.client.Namespace(), Now: time.Now(), Requests: r.caller.all(), Events: r.observer.told, Ledger: ledger,
-		Lives: r.installation.lives(), Outages: outages, Schedules: all,
+		Lives: r.installation.lives(), Outages: outages, Schedules: all, Workflows: workflows,
 	}
 	return rest{
-		evidence: e, findings: check(e), busy: busy, open: r.caller.open(), events: len(e.Events), ran: len(ledger),
+		evidence: e, findings: check(e), busy: busy, open: r.caller.open() + r.journeys.open(), events: len(e.Events), ran: len(ledger),
 	}, nil
 }
 

@@ -22,12 +22,13 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// The settings of TestRun: how long it makes faults, with which seed, and the number of schedules. With a length but without a
+// The settings of TestRun: how long it makes faults, with which seed, and the numbers of schedules and workflows. With a length but without a
 // seed, the seed is random; the report contains it.
 const (
 	durationVariable  = "CARILLON_CHAOS_DURATION"
 	seedVariable      = "CARILLON_CHAOS_SEED"
 	schedulesVariable = "CARILLON_CHAOS_SCHEDULES"
+	workflowsVariable = "CARILLON_CHAOS_WORKFLOWS"
 )
 
 // binaryDir contains the binary; TestMain removes it.
@@ -65,7 +66,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	args := []string{
 		"--json", "--settle", "5m", "--duration", cmp.Or(os.Getenv(durationVariable), "20s"),
-		"--schedules", cmp.Or(os.Getenv(schedulesVariable), "40"),
+		"--schedules", cmp.Or(os.Getenv(schedulesVariable), "40"), "--workflows", cmp.Or(os.Getenv(workflowsVariable), "40"),
 	}
 	if os.Getenv(durationVariable) == "" || os.Getenv(seedVariable) != "" {
 		args = append(args, "--seed", cmp.Or(os.Getenv(seedVariable), "3"))
@@ -83,6 +84,9 @@ func TestRun(t *testing.T) {
 	assert.True(t, report.OK())
 	assert.Positive(t, report.Expected)
 	assert.Positive(t, report.Started)
+	assert.Positive(t, report.Workflows.Started)
+	assert.Equal(t, report.Workflows.Started, report.Workflows.Ended)
+	assert.Positive(t, report.Workflows.Signals)
 	assert.NotEmpty(t, report.Faults)
 	assert.Equal(t, report.Schedules, report.Requests[Create])
 	for _, key := range []string{`"expected"`, `"started"`, `"missed": 0`, `"doubled": 0`, `"lost": 0`, `"faults"`} {

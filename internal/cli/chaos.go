@@ -37,11 +37,12 @@ func (a *app) chaosCommand() *cobra.Command {
 		Long: `Runs an installation of its own, three NATS nodes and two processes of each role,
 and for a while kills, suspends and cuts off its processes at random, while
 schedules of every overlap policy fire and are triggered, backfilled, paused and
-updated. Then it compares what has run, and the events, with what the specs ask
-for.
+updated, and workflows of Temporal's SDK run and get signals. Then it compares
+what has run, and the events, with what the specs ask for.
 
-The exit code is 1 if an action was missed or doubled, or an acknowledged request
-is lost; data and logs are kept then. See docs/reliability/README.md.`,
+The exit code is 1 if an action or a workflow was missed or doubled, or an
+acknowledged request is lost; data and logs are kept then. See
+docs/reliability/README.md.`,
 		Example: `  carillon chaos --duration 2m
   carillon chaos --duration 30m --seed 7 --json > report.json`,
 		Args: exactly(),
@@ -51,6 +52,7 @@ is lost; data and logs are kept then. See docs/reliability/README.md.`,
 		flags.DurationVar(&o.Duration, "duration", chaos.DefaultDuration, "make faults for `DURATION`, at least 10s")
 		flags.StringVar(&o.seed, "seed", "", "choose the faults and requests by the number `N`; if not given, by chance")
 		flags.IntVar(&o.Schedules, "schedules", chaos.DefaultSchedules, "run `N` schedules")
+		flags.IntVar(&o.Workflows, "workflows", chaos.DefaultWorkflows, "run `N` workflows of Temporal's SDK beside them; 0 for none")
 		flags.DurationVar(&o.Settle, "settle", chaos.DefaultSettle, "wait at most `DURATION` after the last fault until all is done")
 		flags.BoolVar(&o.FillDisks, "fill-disks", false, "also fill the disks of NATS nodes; needs Linux and root, to mount them")
 		flags.StringVar(&o.Dir, "dir", "", "keep data and logs in the empty folder `DIR`; if not given, in a temporary one, "+
@@ -73,6 +75,12 @@ func (a *app) chaosHelpers() []*cobra.Command {
 			Use: chaos.WorkerCommand + " LEDGER", Short: "Run a worker of a chaos run", Hidden: true, Args: exactly("LEDGER"),
 			RunE: func(cmd *cobra.Command, args []string) error { return a.runChaosWorker(cmd.Context(), args[0]) },
 		},
+		{
+			Use: chaos.WorkflowsCommand + " GATEWAYS", Short: "Run a worker of workflows of a chaos run", Hidden: true, Args: exactly("GATEWAYS"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return chaos.RunWorkflowWorker(cmd.Context(), a.logger(), args[0])
+			},
+		},
 	}
 }
 
@@ -88,6 +96,8 @@ func (o *chaosOptions) check() (err error) {
 		return usagef("--duration: %s is too short: use %s or more", o.Duration, chaos.MinDuration)
 	case o.Schedules < 1 || o.Schedules > chaos.MaxSchedules:
 		return usagef("--schedules: %d is out of range: use 1 to %d", o.Schedules, chaos.MaxSchedules)
+	case o.Workflows < 0 || o.Workflows > chaos.MaxWorkflows:
+		return usagef("--workflows: %d is out of range: use 0 to %d", o.Workflows, chaos.MaxWorkflows)
 	case o.Settle < 0:
 		return usagef("--settle: %s is negative", o.Settle)
 	}

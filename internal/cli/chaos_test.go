@@ -25,6 +25,7 @@ func TestChaosRefusesWhatItCannotDo(t *testing.T) {
 		"--duration: 1s is too short":         {"--duration", "1s"},
 		"--schedules: 0 is out of range":      {"--schedules", "0"},
 		"--schedules: 10001 is out of range":  {"--schedules", "10001"},
+		"--workflows: -1 is out of range":     {"--workflows", "-1"},
 		"--settle: -1s is negative":           {"--settle", "-1s"},
 		"--seed: \"x\" is not a whole number": {"--seed", "x"},
 		"is not empty":                        {"--dir", full},
