@@ -92,7 +92,7 @@ func (r *Run) apply(part *Part) error {
 		}
 	}
 	for _, request := range part.Requests {
-		r.accept(request)
+		r.Requests = r.Requests.with(request)
 	}
 	return nil
 }
@@ -155,16 +155,6 @@ var ends = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:   enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:  enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
-}
-
-// accept remembers the ID of a request. The map may be shared with the state before, so it is copied.
-func (r *Run) accept(request string) {
-	requests := maps.Clone(r.Requests)
-	if requests == nil {
-		requests = map[string]struct{}{}
-	}
-	requests[request] = struct{}{}
-	r.Requests = requests
 }
 
 // merged returns fields with changes. A change to nothing removes a field.

@@ -55,7 +55,7 @@ func (in Signal) decide(tx *transition) (proto.Message, error) {
 
 // signal adds a signal, unless it is a repeat. The workflow gets a task if wake says so.
 func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEventAttributes, requestID string, wake bool) {
-	if _, repeated := tx.run.Requests[requestID]; repeated && requestID != "" {
+	if requestID != "" && tx.run.Requests.has(requestID) {
 		return
 	}
 	attributes.RequestId = requestID

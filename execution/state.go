@@ -65,7 +65,7 @@ type Run struct {
 	// CancelRequested says that somebody asked the workflow to end.
 	CancelRequested bool
 	// Requests are the IDs of the signals that have been accepted, so that a repeat is recognized.
-	Requests map[string]struct{}
+	Requests requestIDs
 	// Memo and SearchAttributes are those of the start with the later changes.
 	Memo             map[string]*commonpb.Payload
 	SearchAttributes map[string]*commonpb.Payload

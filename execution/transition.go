@@ -181,7 +181,7 @@ func (tx *transition) accept(request string) {
 	if request == "" {
 		return
 	}
-	tx.run.accept(request)
+	tx.run.Requests = tx.run.Requests.with(request)
 	tx.part.Requests = append(tx.part.Requests, request)
 }
 

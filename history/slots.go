@@ -43,7 +43,7 @@ func (s *slot) size() int64 {
 	size := fixed + s.recent.bytes
 	if run := s.state.Run; run != nil {
 		size += int64(len(run.Activities)+len(run.Timers)+len(run.Buffered)) * each
-		size += int64(len(run.Requests)) * 128
+		size += int64(run.Requests.Len()) * 128
 	}
 	return size
 }
