@@ -91,7 +91,11 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 		queue.Kind = offer.Activity
 	}
 	poller, err := s.offers.Offer(ctx, queue, o.Patience)
+	if o.Normal != "" && err == nil {
+		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyTaken)
+	}
 	if errors.Is(err, offer.ErrNobody) && o.Normal != "" {
+		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyMissed)
 		queue.Name = o.Normal
 		poller, err = s.offers.Offer(ctx, queue, normalPatience)
 	}

@@ -164,7 +164,7 @@ func (m *Matching) look(ctx context.Context) {
 			for q := range counts {
 				m.hint(ctx, q)
 			}
-			m.gauges.set(ctx, m.backlog, counts, round, m.config.Now())
+			m.show(ctx, counts, round)
 		case ctx.Err() == nil:
 			m.config.Logger.WarnContext(ctx, "backlog not looked at", "error", err)
 		}

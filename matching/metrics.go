@@ -19,6 +19,8 @@ type gauge struct {
 	offer.Queue
 	tasks uint64
 	since time.Time // zero if it is not known
+	// polled says whether any worker polls the queue; nil if that is not known.
+	polled *bool
 }
 
 // fold returns what to show: of each namespace and kind the first queues by name, and the others as one, [metrics.OtherQueues].
@@ -63,21 +65,27 @@ type gauges struct {
 
 // show begins to show, until the function that it returns is called.
 func (g *gauges) show() (end func()) {
-	return metrics.Observe(g.observe, metrics.BacklogTasks, metrics.BacklogAge)
+	return metrics.Observe(g.observe, metrics.BacklogTasks, metrics.BacklogAge, metrics.BacklogPolled)
 }
 
-// set takes the numbers of tasks. In some rounds it asks since when they have waited, too.
-func (g *gauges) set(ctx context.Context, b backlog, counts map[offer.Queue]uint64, round int, now time.Time) {
-	newest, known := fold(counts), map[offer.Queue]time.Time{}
+// show shows the numbers of tasks. In some rounds it looks since when they have waited, too, and whether anybody polls.
+func (m *Matching) show(ctx context.Context, counts map[offer.Queue]uint64, round int) {
+	g, now := m.gauges, m.config.Now()
+	newest, known := fold(counts), map[offer.Queue]gauge{}
 	g.mu.Lock()
 	for _, one := range g.newest {
-		known[one.Queue] = one.since
+		known[one.Queue] = one
 	}
 	g.mu.Unlock()
 	for i := range newest {
-		newest[i].since = known[newest[i].Queue]
-		if round%agesEvery == 0 && newest[i].Name != metrics.OtherQueues {
-			newest[i].since, _ = b.oldest(ctx, newest[i].Queue) // unknown until the next round
+		one := &newest[i]
+		one.since, one.polled = known[one.Queue].since, known[one.Queue].polled
+		if round%agesEvery == 0 && one.Name != metrics.OtherQueues {
+			one.since, _ = m.backlog.oldest(ctx, one.Queue) // unknown until the next round
+			one.polled = nil
+			if polled, err := m.offers.Polled(ctx, one.Queue); err == nil {
+				one.polled = &polled
+			}
 		}
 	}
 	g.mu.Lock()
@@ -92,6 +100,9 @@ func (g *gauges) observe(_ context.Context, o metrics.Observer) {
 		o.Gauge(metrics.BacklogTasks, float64(one.tasks), one.Namespace, string(one.Kind), one.Name)
 		if !one.since.IsZero() {
 			o.Gauge(metrics.BacklogAge, max(0, g.at.Sub(one.since)).Seconds(), one.Namespace, string(one.Kind), one.Name)
+		}
+		if one.polled != nil {
+			o.Bool(metrics.BacklogPolled, *one.polled, one.Namespace, string(one.Kind), one.Name)
 		}
 	}
 }

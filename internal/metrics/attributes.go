@@ -75,6 +75,9 @@ const (
 	OfferBusy   = "busy"
 	OfferNobody = "nobody"
 
+	StickyTaken  = "taken"
+	StickyMissed = "missed"
+
 	BacklogStarted   = "started"
 	BacklogForgotten = "forgotten"
 	BacklogReturned  = "returned"
@@ -130,6 +133,6 @@ var (
 	durationBuckets = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600, 14400, 43200, 86400}
 	// requestBuckets are for operations that use the network once or a few times.
 	requestBuckets = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
-	// rpcBuckets are for requests that may wait for something to happen.
+	// rpcBuckets are for requests and work that may wait for something to happen.
 	rpcBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90}
 )

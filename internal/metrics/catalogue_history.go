@@ -27,7 +27,7 @@ var (
 		Attributes: []Attribute{oneOf("from", HistoryCached, HistoryTail, HistoryJournal)},
 	})
 	HistoryTransfer = newHistogram(GroupExecutions, Instrument{
-		Name: "carillon.history.transfer.duration", Unit: "s", By: byHistory, Buckets: requestBuckets,
+		Name: "carillon.history.transfer.duration", Unit: "s", By: byHistory, Buckets: rpcBuckets,
 		Description: "From the append of an entry until what it makes due has been done: its tasks are with workers or in the backlog.",
 	})
 	HistoryRecovered = newCounter(GroupExecutions, Instrument{

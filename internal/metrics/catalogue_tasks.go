@@ -23,6 +23,12 @@ var (
 			oneOf("outcome", OfferTaken, OfferBusy, OfferNobody, OutcomeError),
 		},
 	})
+	StickyOffers = newCounter(GroupTasks, Instrument{
+		Name: "carillon.task.sticky", Unit: "{offer}", By: byHistory,
+		Description: "Workflow tasks that were offered to the one worker that has the execution in its cache. One that this worker does not " +
+			"take goes to the ordinary queue, and another worker has to read the whole history.",
+		Attributes: []Attribute{aNamespace, oneOf("outcome", StickyTaken, StickyMissed)},
+	})
 	BacklogSettled = newCounter(GroupTasks, Instrument{
 		Name: "carillon.backlog.settled", Unit: "{task}", By: byMatching,
 		Description: "Tasks taken from the backlog: started, forgotten because nobody wants them any more, returned because no poll was free, " +
@@ -32,6 +38,11 @@ var (
 	BacklogTasks = newGauge(GroupTasks, Instrument{
 		Name: "carillon.backlog.tasks", Unit: "{task}", By: byMatching,
 		Description: "Tasks in the backlog of a queue, as a process sees them every 5 s.",
+		Attributes:  []Attribute{aNamespace, aTaskKind, aQueue},
+	})
+	BacklogPolled = newGauge(GroupTasks, Instrument{
+		Name: "carillon.backlog.polled", By: byMatching,
+		Description: "Whether any worker polls a queue that has tasks in the backlog: 1 or 0. Looked at every 15 s.",
 		Attributes:  []Attribute{aNamespace, aTaskKind, aQueue},
 	})
 	BacklogAge = newGauge(GroupTasks, Instrument{
