@@ -42,7 +42,7 @@ does all this and more, at the same address.`,
   carillon workflow show order-17`,
 	}
 	makeParent(cmd)
-	cmd.AddCommand(a.workflowStartCommand(), a.workflowListCommand(), a.workflowDescribeCommand(), a.workflowShowCommand(),
+	cmd.AddCommand(a.workflowStartCommand(), a.workflowListCommand(), a.workflowDescribeCommand(), a.workflowShowCommand(), a.workflowResultCommand(),
 		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand())
 	return cmd
 }

@@ -19,7 +19,9 @@ import (
 const (
 	// defaultWorkflows is how many workflows a list shows unless --limit says otherwise.
 	defaultWorkflows = 20
-	maxWorkflows     = 1000
+	maxWorkflows     = 100_000
+	// workflowPage is how many of them one request asks for at most.
+	workflowPage = 1000
 )
 
 func (a *app) workflowListCommand() *cobra.Command {
@@ -75,7 +77,7 @@ func (a *app) listWorkflows(
 ) (all []*workflow.WorkflowExecutionInfo, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: a.global.namespace, Query: query}
 	for len(all) < limit {
-		request.PageSize = int32(limit - len(all))
+		request.PageSize = int32(min(limit-len(all), workflowPage))
 		page, err := api.ListWorkflowExecutions(ctx, request)
 		if err != nil {
 			return nil, err
@@ -88,7 +90,7 @@ func (a *app) listWorkflows(
 	return all, nil
 }
 
-// look shows something of one run.
+// look shows something of one run. It may wait.
 type look func(context.Context, workflowservice.WorkflowServiceClient, *common.WorkflowExecution, outputFlag) error
 
 // workflowLookCommand completes a command that shows something of one workflow.
@@ -127,6 +129,17 @@ func (a *app) describeWorkflow(
 	}
 	shown := answer[*workflowservice.DescribeWorkflowExecutionResponse]{reply}
 	return a.print(output, shown, func(w io.Writer) error { return render.Workflow(w, reply, a.view()) })
+}
+
+func (a *app) workflowResultCommand() *cobra.Command {
+	return a.workflowLookCommand(&cobra.Command{
+		Use:   "result ID [flags]",
+		Short: "Wait until a workflow has ended, and print its result",
+		Long: `Waits until a workflow has ended, and prints its result. A workflow that ends in another
+way than to complete is an error. If it goes on in a new run, the end of that counts.`,
+		Example: `  carillon workflow result order-17
+  carillon workflow result order-17 -o json | jq '.[0]'`,
+	}, a.printResult)
 }
 
 func (a *app) workflowShowCommand() *cobra.Command {

@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -143,63 +141,4 @@ func (a *app) startWorkflow(
 		_, err := fmt.Fprintf(w, "%s %s, run %s\n", verb, execution.WorkflowId, execution.RunId)
 		return err
 	})
-}
-
-// printResult waits for the end of a run and prints its result. A run that does not complete is an error.
-func (a *app) printResult(
-	ctx context.Context, api workflowservice.WorkflowServiceClient, execution *common.WorkflowExecution, output outputFlag,
-) error {
-	last, err := awaitEnd(ctx, api, a.global.namespace, execution)
-	if err != nil {
-		return err
-	}
-	completed := last.GetWorkflowExecutionCompletedEventAttributes()
-	if completed == nil {
-		return fmt.Errorf("%s: %s", eventName(last), endingText(last))
-	}
-	results := answers(completed.GetResult().GetPayloads())
-	return a.print(output, results, func(w io.Writer) error {
-		for _, result := range results {
-			text, err := result.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(w, "%s\n", text); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// awaitEnd waits for the last event of a run. The gateway answers each poll with nothing when its time is over.
-func awaitEnd(
-	ctx context.Context, api workflowservice.WorkflowServiceClient, namespace string, execution *common.WorkflowExecution,
-) (*history.HistoryEvent, error) {
-	request := &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: namespace, Execution: execution, WaitNewEvent: true, HistoryEventFilterType: enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
-	}
-	for {
-		reply, err := api.GetWorkflowExecutionHistory(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		if events := reply.GetHistory().GetEvents(); len(events) > 0 {
-			return events[len(events)-1], nil
-		}
-		request.NextPageToken = reply.NextPageToken
-	}
-}
-
-// endingText says why a run has not completed.
-func endingText(last *history.HistoryEvent) string {
-	switch {
-	case last.GetWorkflowExecutionFailedEventAttributes() != nil:
-		return failureMessages(last.GetWorkflowExecutionFailedEventAttributes().Failure)
-	case last.GetWorkflowExecutionTerminatedEventAttributes() != nil:
-		return strings.TrimSpace("terminated " + last.GetWorkflowExecutionTerminatedEventAttributes().Reason)
-	case last.GetWorkflowExecutionTimedOutEventAttributes() != nil:
-		return "its time was over"
-	}
-	return "it has no result"
 }

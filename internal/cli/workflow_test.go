@@ -3,18 +3,26 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	sdkclient "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
@@ -92,9 +100,17 @@ func TestWorkflowCommands(t *testing.T) {
 	code, stdout, stderr := c.run(start("w3", `["nobody", false]`, "--wait")...)
 	assert.Equal(t, ExitFailure, code)
 	assert.Empty(t, stdout)
-	assert.Equal(t, "error: WorkflowExecutionFailed: there is nobody\n", stderr)
+	assert.Equal(t, "error: workflow w3 has failed: there is nobody\n", stderr)
+	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w2"))
+	assert.JSONEq(t, `["hello ann"]`, c.ok("result", "w2", "-o", "json"))
 	c.ok(start("w4", `["x", true]`)...)
 	assert.Equal(t, "terminated w4\n", c.ok("terminate", "w4", "--reason", "enough"))
+	code, _, stderr = c.run("result", "w4")
+	assert.Equal(t, ExitFailure, code)
+	assert.Equal(t, "error: workflow w4 has been terminated: enough\n", stderr)
+	code, _, stderr = c.run(start("w6", `["x", true]`, "--wait", "--execution-timeout", "1s")...)
+	assert.Equal(t, ExitFailure, code)
+	assert.Equal(t, "error: workflow w6 has timed out\n", stderr)
 	c.ok(start("w5", `["x", true]`)...)
 	assert.Equal(t, "asked to cancel w5\n", c.ok("cancel", "w5"))
 
@@ -156,7 +172,7 @@ func TestWorkflowErrors(t *testing.T) {
 		"show w":                               {ExitNotFound, "hint: "},
 		"cancel w":                             {ExitNotFound, "hint: "},
 		"terminate w --run-id x":               {ExitUsage, "error: "},
-		"list --limit 0":                       {ExitUsage, "--limit: 0 is out of range: use 1 to 1000"},
+		"list --limit 0":                       {ExitUsage, "--limit: 0 is out of range: use 1 to 100000"},
 		"list --query x":                       {ExitUsage, "error: "},
 		"list --namespace nowhere":             {ExitNotFound, "nowhere"},
 		"list --tls --tls-ca nowhere":          {ExitUsage, "--tls-ca: "},
@@ -167,4 +183,59 @@ func TestWorkflowErrors(t *testing.T) {
 		assert.Contains(t, stderr, want.text, line)
 		assert.Empty(t, stdout, line)
 	}
+}
+
+// pages is a gateway that has some workflows, and answers in pages of at most a thousand.
+type pages struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	has int
+}
+
+func (p *pages) ListWorkflowExecutions(
+	_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	from, _ := strconv.Atoi(string(r.NextPageToken))
+	to := min(p.has, from+int(min(r.PageSize, 1000)))
+	reply := &workflowservice.ListWorkflowExecutionsResponse{}
+	for i := from; i < to; i++ {
+		reply.Executions = append(reply.Executions, &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: strconv.Itoa(i)},
+		})
+	}
+	if to < p.has {
+		reply.NextPageToken = []byte(strconv.Itoa(to))
+	}
+	return reply, nil
+}
+
+// TestLongWorkflowList has more workflows than a page.
+func TestLongWorkflowList(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	workflowservice.RegisterWorkflowServiceServer(server, &pages{has: 2500})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	c := workflowCLI{t, listener.Addr().String()}
+	for limit, want := range map[string]int{"20": 20, "1000": 1000, "2001": 2001, "5000": 2500} {
+		assert.Len(t, strings.Fields(c.ok("list", "--quiet", "--limit", limit)), want)
+	}
+}
+
+// TestWorkflowEndings: one line for each way to end without a result, and the run in which a workflow goes on.
+func TestWorkflowEndings(t *testing.T) {
+	t.Parallel()
+	for want, last := range map[string]*historypb.HistoryEvent{
+		"has been canceled": {Attributes: &historypb.HistoryEvent_WorkflowExecutionCanceledEventAttributes{
+			WorkflowExecutionCanceledEventAttributes: &historypb.WorkflowExecutionCanceledEventAttributes{}}},
+		"has been terminated": {Attributes: &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{
+			WorkflowExecutionTerminatedEventAttributes: &historypb.WorkflowExecutionTerminatedEventAttributes{}}},
+		"has no result: its last event is Unspecified": {},
+	} {
+		assert.Equal(t, want, endingText(last))
+		assert.Empty(t, nextRun(last))
+	}
+	assert.Equal(t, "run", nextRun(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
+		WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run"}}}))
 }
