@@ -21,13 +21,13 @@ func (s *Service) taskVerbs() map[string]verb {
 		subjects.VerbFailWorkflowTask: ofTask(s, func(t execution.Token, r *workflowservice.RespondWorkflowTaskFailedRequest) execution.Input {
 			return execution.FailWorkflowTask{Token: t, Request: r}
 		}),
-		subjects.VerbCompleteActivity: ofTask(s, func(t execution.Token, r *workflowservice.RespondActivityTaskCompletedRequest) execution.Input {
+		subjects.VerbCompleteActivity: endOfActivity(s, func(t execution.Token, r *workflowservice.RespondActivityTaskCompletedRequest) execution.Input {
 			return execution.CompleteActivity{Token: t, Request: r}
 		}),
-		subjects.VerbFailActivity: ofTask(s, func(t execution.Token, r *workflowservice.RespondActivityTaskFailedRequest) execution.Input {
+		subjects.VerbFailActivity: endOfActivity(s, func(t execution.Token, r *workflowservice.RespondActivityTaskFailedRequest) execution.Input {
 			return execution.FailActivity{Token: t, Request: r}
 		}),
-		subjects.VerbCancelActivity: ofTask(s, func(t execution.Token, r *workflowservice.RespondActivityTaskCanceledRequest) execution.Input {
+		subjects.VerbCancelActivity: endOfActivity(s, func(t execution.Token, r *workflowservice.RespondActivityTaskCanceledRequest) execution.Input {
 			return execution.CancelActivity{Token: t, Request: r}
 		}),
 		subjects.VerbHeartbeatActivity: ofTask(s, func(t execution.Token, r *workflowservice.RecordActivityTaskHeartbeatRequest) execution.Input {
@@ -45,6 +45,37 @@ func (s *Service) taskVerbs() map[string]verb {
 		subjects.VerbHeartbeatActivityByID: byID(s, func(r *workflowservice.RecordActivityTaskHeartbeatByIdRequest) execution.Input {
 			return execution.BeatActivityByID{Request: r}
 		}),
+	}
+}
+
+// endOfActivity is ofTask for a request that ends an attempt of an activity. If what it says does not fit into an entry, the activity fails for
+// good: another attempt would not help, and the worker reports only once.
+func endOfActivity[R any, M interface {
+	message[R]
+	withToken
+	GetIdentity() string
+}](s *Service, input func(execution.Token, M) execution.Input) verb {
+	return func(ctx context.Context, at subjects.Request, data []byte) (proto.Message, error) {
+		request, err := decode[R, M](at, data)
+		if err != nil {
+			return nil, err
+		}
+		token, err := tokenOf(at.Namespace, request)
+		if err != nil {
+			return nil, err
+		}
+		key, err := s.keyOf(at, token.WorkflowID)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := s.transition(ctx, key, input(token, request))
+		if errors.Is(err, errTooLarge) {
+			_, err = s.transition(ctx, key, execution.FailActivity{Token: token, Request: &workflowservice.RespondActivityTaskFailedRequest{
+				Namespace: at.Namespace, TaskToken: request.GetTaskToken(), Identity: request.GetIdentity(), Failure: serverFailure(true),
+			}})
+			reply = nil
+		}
+		return reply, err
 	}
 }
 
@@ -76,9 +107,14 @@ func (s *Service) completeWorkflowTask(ctx context.Context, at subjects.Request,
 func tooLarge(r *workflowservice.RespondWorkflowTaskCompletedRequest) *workflowservice.RespondWorkflowTaskFailedRequest {
 	return &workflowservice.RespondWorkflowTaskFailedRequest{
 		Namespace: r.GetNamespace(), TaskToken: r.GetTaskToken(), Identity: r.GetIdentity(),
-		Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE,
-		Failure: &failurepb.Failure{Message: errTooLarge.Error(), FailureInfo: &failurepb.Failure_ServerFailureInfo{
-			ServerFailureInfo: &failurepb.ServerFailureInfo{},
-		}},
+		Cause:   enumspb.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE,
+		Failure: serverFailure(false),
 	}
+}
+
+// serverFailure is the failure of a task whose outcome does not fit into an entry. final says that another attempt would not help.
+func serverFailure(final bool) *failurepb.Failure {
+	return &failurepb.Failure{Message: errTooLarge.Error(), FailureInfo: &failurepb.Failure_ServerFailureInfo{
+		ServerFailureInfo: &failurepb.ServerFailureInfo{NonRetryable: final},
+	}}
 }

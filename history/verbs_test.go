@@ -480,6 +480,17 @@ func TestTooLarge(t *testing.T) {
 	require.EqualValues(t, 2, again.Attempt)
 	require.Equal(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, again.History.Events[3].EventType)
 
+	// The result of an activity that does not fit fails the activity for good.
+	b.complete(again, activity("result"))
+	work := b.pollActivity()
+	_, err = ask[workflowservice.RespondActivityTaskCompletedResponse](b, subjects.VerbCompleteActivity, "w",
+		&workflowservice.RespondActivityTaskCompletedRequest{Namespace: space, TaskToken: work.TaskToken, Result: large(most - 500)})
+	require.NoError(t, err)
+	again = b.pollWorkflow()
+	failed := again.History.Events[len(again.History.Events)-3].GetActivityTaskFailedEventAttributes()
+	require.True(t, failed.GetFailure().GetServerFailureInfo().GetNonRetryable())
+	require.Equal(t, enumspb.RETRY_STATE_NON_RETRYABLE_FAILURE, failed.GetRetryState())
+
 	// A long history comes in pages.
 	b.complete(again, activity("a", func(a *commandpb.ScheduleActivityTaskCommandAttributes) { a.Input = large(most / 2) }))
 	b.completeActivity(b.pollActivity())
