@@ -23,7 +23,7 @@ import (
 
 // offerer offers tasks as history does.
 func (in *installation) offerer() *offer.Offerer {
-	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
+	conn, js := natstest.Connect(in.t, in.server)
 	o, err := offer.NewOfferer(
 		offer.Config{Conn: bus.Plain{Conn: conn}, Names: in.names, Logger: natstest.Logger(in.t)}, natstest.Bus(in.t, js), metrics.OfferedNew)
 	require.NoError(in.t, err)

@@ -3,6 +3,8 @@ package gateway_test
 //lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/command/v1"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/failure/v1"
@@ -21,6 +24,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -314,6 +319,35 @@ func TestResultsTooLarge(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Less(t, len((<-requests).data), 2000)
+}
+
+// TestLargerThanNATSAccepts: an outcome that does not fit into a message of the NATS server fails its task, which nobody would hear of otherwise.
+func TestLargerThanNATSAccepts(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(file, []byte("max_payload: 512KB"), 0o600))
+	in := installOn(t, natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = file }))
+	requests := in.owners(func(request) (proto.Message, error) { return nil, nil })
+	token, large := tokenOf("default"), payloads(600<<10)
+	_, err := in.RespondActivityTaskCompleted(t.Context(), &workflowservice.RespondActivityTaskCompletedRequest{
+		Namespace: "default", TaskToken: token, Result: large,
+	})
+	require.NoError(t, err)
+	require.Equal(t, "fail-activity", (<-requests).verb)
+	_, err = in.RespondWorkflowTaskCompleted(t.Context(), &workflowservice.RespondWorkflowTaskCompletedRequest{
+		Namespace: "default", TaskToken: token, Commands: []*command.Command{{
+			CommandType: enums.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+			Attributes: &command.Command_CompleteWorkflowExecutionCommandAttributes{
+				CompleteWorkflowExecutionCommandAttributes: &command.CompleteWorkflowExecutionCommandAttributes{Result: large},
+			},
+		}},
+	})
+	require.ErrorAs(t, err, new(*serviceerror.InvalidArgument))
+	failed := <-requests
+	require.Equal(t, "fail-workflow-task", failed.verb)
+	var got workflowservice.RespondWorkflowTaskFailedRequest
+	require.NoError(t, proto.Unmarshal(failed.data, &got))
+	require.Equal(t, enums.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, got.Cause)
 }
 
 // TestRequestsGetAnID: so a request that is sent again to the owner starts nothing twice.

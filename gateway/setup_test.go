@@ -27,6 +27,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -44,6 +45,7 @@ type installation struct {
 	operators operatorservice.OperatorServiceClient
 
 	t       testing.TB
+	server  *natsserver.Server
 	names   subjects.Names
 	conn    *nats.Conn // of the test
 	grpc    *grpc.ClientConn
@@ -51,12 +53,17 @@ type installation struct {
 	stop    func() // the gateway
 }
 
-// install runs an installation until the end of the test.
+// install runs an installation on the shared server until the end of the test.
 func install(t testing.TB, changes ...func(*gateway.Config)) *installation {
 	t.Helper()
-	in := &installation{t: t, names: natstest.Names(t)}
+	return installOn(t, natstest.Shared(t), changes...)
+}
+
+func installOn(t testing.TB, server *natsserver.Server, changes ...func(*gateway.Config)) *installation {
+	t.Helper()
+	in := &installation{t: t, server: server, names: natstest.Names(t)}
 	var js jetstream.JetStream
-	in.conn, js = natstest.Connect(t, natstest.Shared(t))
+	in.conn, js = natstest.Connect(t, in.server)
 	facts, err := topology.Ensure(t.Context(), js, in.names, topology.Settings{Shards: shards})
 	require.NoError(t, err)
 	in.runFrontend()
@@ -76,7 +83,7 @@ func (in *installation) logger() *slog.Logger {
 }
 
 func (in *installation) runFrontend() {
-	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
+	conn, js := natstest.Connect(in.t, in.server)
 	store, err := kv.Open(in.t.Context(), js, in.names, shards)
 	require.NoError(in.t, err)
 	f, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: in.names, Logger: in.logger()})
@@ -86,7 +93,7 @@ func (in *installation) runFrontend() {
 }
 
 func (in *installation) runGateway(js jetstream.JetStream, facts topology.Facts, changes ...func(*gateway.Config)) {
-	conn, _ := natstest.Connect(in.t, natstest.Shared(in.t))
+	conn, _ := natstest.Connect(in.t, in.server)
 	api, err := client.New(conn, client.Config{Prefix: in.names.Prefix()})
 	require.NoError(in.t, err)
 	table := namespaces.NewTable(js, in.names, in.logger())
@@ -100,7 +107,7 @@ func (in *installation) runGateway(js jetstream.JetStream, facts topology.Facts,
 		Conn: conn, JS: js, Names: in.names, Shards: facts.Shards, Created: facts.Created, API: api, Known: table,
 		Records: namespaces.NewRecords(cluster), Cluster: cluster, GRPC: in.listen(), Version: "1.2.3", Logger: in.logger(),
 		Anonymous: true, Dial: func(options ...nats.Option) (*nats.Conn, error) {
-			return natstest.Shared(in.t).Connect(options...)
+			return in.server.Connect(options...)
 		},
 	}
 	for _, change := range changes {
@@ -152,7 +159,7 @@ type request struct {
 // owners answers all requests about executions until the end of the test, and returns the channel of the requests.
 func (in *installation) owners(answer func(r request) (proto.Message, error)) <-chan request {
 	requests := make(chan request, 100)
-	conn, _ := natstest.Connect(in.t, natstest.Shared(in.t))
+	conn, _ := natstest.Connect(in.t, in.server)
 	server, err := call.Serve(context.Background(), call.Config{
 		Conn: bus.Plain{Conn: conn}, Queue: "history", Logger: in.logger(),
 		Handle: func(_ context.Context, subject string, data []byte) (proto.Message, error) {

@@ -1,21 +1,38 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// RespondWorkflowTaskCompleted takes the commands of a workflow. The answer may have the next task.
+// fits reports whether a request fits into a message of the NATS server.
+func (g *Gateway) fits(r proto.Message) bool {
+	const beside = 8 << 10 // the subject and the headers
+	return int64(proto.Size(r)) <= g.config.Conn.MaxPayload()-beside
+}
+
+// RespondWorkflowTaskCompleted takes the commands of a workflow. The answer may have the next task. Commands that are too large fail the task.
 func (s *workflowService) RespondWorkflowTaskCompleted(
 	ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest,
 ) (*workflowservice.RespondWorkflowTaskCompletedResponse, error) {
 	workflow, err := workflowOfToken(r.Namespace, r.TaskToken)
 	if err != nil {
 		return nil, err
+	}
+	if !s.fits(r) {
+		_, err := s.RespondWorkflowTaskFailed(ctx, &workflowservice.RespondWorkflowTaskFailedRequest{
+			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity,
+			Cause: enums.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, Failure: tooLarge(commandsTooLarge),
+		})
+		return nil, cmp.Or(err, error(serviceerror.NewInvalidArgument(commandsTooLarge)))
 	}
 	return route[workflowservice.RespondWorkflowTaskCompletedResponse](ctx, s.Gateway, subjects.VerbCompleteWorkflowTask, workflow, r)
 }
@@ -49,7 +66,7 @@ func (s *workflowService) RespondActivityTaskCompleted(
 	if err != nil {
 		return nil, err
 	}
-	if isTooLarge(r.Result) {
+	if isTooLarge(r.Result) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
 			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(resultTooLarge),
 		})
@@ -59,10 +76,11 @@ func (s *workflowService) RespondActivityTaskCompleted(
 }
 
 const (
-	resultTooLarge    = "the result of the activity is larger than 2 MB"
-	failureTooLarge   = "the failure of the activity is larger than 2 MB"
-	detailsTooLarge   = "the details of the canceled activity are larger than 2 MB"
-	heartbeatTooLarge = "the details of a heartbeat are larger than 2 MB"
+	commandsTooLarge  = "the commands of the workflow task are larger than the NATS server accepts"
+	resultTooLarge    = "the result of the activity is larger than 2 MB, or than the NATS server accepts"
+	failureTooLarge   = "the failure of the activity is larger than 2 MB, or than the NATS server accepts"
+	detailsTooLarge   = "the details of the canceled activity are larger than 2 MB, or than the NATS server accepts"
+	heartbeatTooLarge = "the details of a heartbeat are larger than 2 MB, or than the NATS server accepts"
 )
 
 // RespondActivityTaskFailed says that an activity has failed.
@@ -73,10 +91,10 @@ func (s *workflowService) RespondActivityTaskFailed(
 	if err != nil {
 		return nil, err
 	}
-	if isTooLarge(r.Failure) {
+	if isTooLarge(r.Failure) || !s.fits(r.Failure) {
 		r.Failure = tooLarge(failureTooLarge)
 	}
-	if isTooLarge(r.LastHeartbeatDetails) {
+	if isTooLarge(r.LastHeartbeatDetails) || !s.fits(r) {
 		r.LastHeartbeatDetails = nil
 	}
 	return route[workflowservice.RespondActivityTaskFailedResponse](ctx, s.Gateway, subjects.VerbFailActivity, workflow, r)
@@ -90,7 +108,7 @@ func (s *workflowService) RespondActivityTaskCanceled(
 	if err != nil {
 		return nil, err
 	}
-	if isTooLarge(r.Details) {
+	if isTooLarge(r.Details) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
 			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(detailsTooLarge),
 		})
@@ -107,7 +125,7 @@ func (s *workflowService) RecordActivityTaskHeartbeat(
 	if err != nil {
 		return nil, err
 	}
-	if isTooLarge(r.Details) {
+	if isTooLarge(r.Details) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
 			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(heartbeatTooLarge),
 		})
