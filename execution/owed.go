@@ -6,8 +6,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// normalPatience is how long a gateway that has just had a poll of a task queue may keep an offer for the next one.
-const normalPatience = 50 * time.Millisecond
+// NormalPatience is how long a gateway that has just had a poll of a task queue may keep an offer for the next one.
+const NormalPatience = 50 * time.Millisecond
 
 // Offer is a task that waits for a worker.
 type Offer struct {
@@ -64,7 +64,7 @@ func (r *Run) offerTask(offers []Offer) []Offer {
 	}
 	offer := Offer{
 		Queue: r.Attributes.GetTaskQueue().GetName(), RunID: r.ID, Event: task.Scheduled, Attempt: task.Attempt, Scheduled: task.ScheduledTime,
-		Expires: r.expires(), Patience: normalPatience,
+		Expires: r.expires(), Patience: NormalPatience,
 	}
 	// The sticky queue may have been given up since the task was scheduled; its timeout counts all the same.
 	if task.StickyQueue != "" && task.StickyQueue == r.Sticky.Queue {
@@ -80,7 +80,7 @@ func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
 	expires, _ := r.nextTimeout(activity)
 	return append(offers, Offer{
 		Queue: activity.Attributes.GetTaskQueue().GetName(), Activity: true, RunID: r.ID, Event: activity.Event, Attempt: activity.Attempt,
-		Scheduled: activity.Due, Expires: expires, Patience: normalPatience,
+		Scheduled: activity.Due, Expires: expires, Patience: NormalPatience,
 	})
 }
 

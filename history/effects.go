@@ -16,12 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-const (
-	// effectsLimit bounds the work of one entry.
-	effectsLimit = 20 * time.Second
-	// normalPatience is how long a gateway may keep a task that no worker of the sticky queue has taken.
-	normalPatience = 50 * time.Millisecond
-)
+// effectsLimit bounds the work of one entry.
+const effectsLimit = 20 * time.Second
 
 // effects begins to do what an entry of this process makes due. The caller has the turn.
 func (s *Service) effects(of *slot, id string, entry *execution.Entry) {
@@ -97,7 +93,7 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 	if errors.Is(err, offer.ErrNobody) && o.Normal != "" {
 		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyMissed)
 		queue.Name = o.Normal
-		poller, err = s.offers.Offer(ctx, queue, normalPatience)
+		poller, err = s.offers.Offer(ctx, queue, execution.NormalPatience)
 	}
 	waiting := offer.Task{
 		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt,

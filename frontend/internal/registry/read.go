@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
@@ -51,21 +50,29 @@ func (s *Service) List(
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
-	first, found := slices.BinarySearch(names, after)
-	if found {
-		first++
+	keys := make([]schedule.Key, len(names))
+	for i, name := range names {
+		keys[i].ID = name
 	}
-	names = names[first:]
-	records, err := s.records.Read(ctx, names[:min(len(names), cmp.Or(req.PageSize, listing.DefaultPageSize))])
+	keys, more := listing.Keys(keys, "", after, cmp.Or(req.PageSize, listing.DefaultPageSize))
+	records, err := s.records.Read(ctx, listing.IDs(keys, "", "", len(keys)))
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
-	return s.page(names, records)
+	page, err := s.page(records)
+	if err != nil {
+		return page, err
+	}
+	if shown := len(page.Namespaces); shown < len(records) {
+		page.NextPageToken = listing.EncodePageToken(records[shown-1].Name)
+	} else if more {
+		page.NextPageToken = listing.EncodePageToken(keys[len(keys)-1].ID)
+	}
+	return page, nil
 }
 
-// page makes a page of as many records as fit into a reply. The names are all that were left to list; the records are the first of them
-// that still exist.
-func (s *Service) page(names []string, records []schedule.Namespace) (schedule.ListNamespacesReply, error) {
+// page makes a page of as many records as fit into a reply: one at least, if there is one.
+func (s *Service) page(records []schedule.Namespace) (schedule.ListNamespacesReply, error) {
 	page := schedule.ListNamespacesReply{Namespaces: []schedule.NamespaceDescription{}}
 	var entries [][]byte
 	for i := range records {
@@ -76,9 +83,6 @@ func (s *Service) page(names []string, records []schedule.Namespace) (schedule.L
 		}
 		entries = append(entries, entry)
 	}
-	page.Namespaces = page.Namespaces[:listing.Fit(entries, s.config.MaxReply()-listing.ReplyOverhead)]
-	if n := len(page.Namespaces); n > 0 && page.Namespaces[n-1].Name != names[len(names)-1] {
-		page.NextPageToken = listing.EncodePageToken(page.Namespaces[n-1].Name)
-	}
+	page.Namespaces = page.Namespaces[:max(min(1, len(entries)), listing.Fit(entries, s.config.MaxReply()-listing.ReplyOverhead))]
 	return page, nil
 }
