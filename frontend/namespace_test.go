@@ -15,7 +15,9 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -328,6 +330,46 @@ func TestForcedDeleteOutlivesAFrontend(t *testing.T) {
 	assert.Equal(t, 1, keys.Count)
 	in.namespace("doomed", "create", "{}")
 	assert.Zero(t, in.namespace("doomed", "describe", "").Info.Usage.Schedules)
+}
+
+// TestDeleteRemovesExecutions: the executions of a namespace go with it, and no others.
+func TestDeleteRemovesExecutions(t *testing.T) {
+	t.Parallel()
+	in := installed(t, quick)
+	in.namespace("doomed", "create", "{}")
+	publisher := natstest.Bus(t, in.js)
+	store := func(namespace string) {
+		key, shard, due := schedule.Key{Namespace: namespace, ID: "w"}, 1, time.Now().Add(time.Hour)
+		queue := subjects.Queue{Namespace: namespace, Kind: subjects.QueueActivity, Name: "q"}
+		for _, subject := range []string{in.names.Journal(shard, key), in.names.Heartbeat(key, "run", 5), in.names.Backlog(queue)} {
+			require.NoError(t, publisher.Publish(t.Context(), &nats.Msg{Subject: subject, Data: []byte("x")}))
+		}
+		timer, target := in.names.ExecutionTimer(shard, key, due), in.names.ExecutionDue(shard, key)
+		require.NoError(t, task.ArmMessage(t.Context(), publisher, timer, target, due, nil, nil))
+	}
+	store("doomed")
+	store(namespaces.Default)
+	stored := func() (all []string) {
+		for _, stream := range []string{in.names.JournalStream(1), in.names.HeartbeatStream(), in.names.BacklogStream(), in.names.TaskStream(1)} {
+			counts, err := natstest.Stored(t.Context(), in.js, stream)
+			require.NoError(t, err)
+			for subject := range counts {
+				if strings.Contains(subject, ".doomed.") || strings.Contains(subject, "."+namespaces.Default+".") {
+					all = append(all, subject)
+				}
+			}
+		}
+		return all
+	}
+	require.Len(t, stored(), 8)
+	require.Contains(t, in.refused("doomed", "delete", "{}").Message, "workflow IDs: 1")
+	in.namespace("doomed", "delete", `{"force":true}`)
+	in.awaitGone("doomed")
+	left := stored()
+	require.Len(t, left, 4)
+	for _, subject := range left {
+		require.Contains(t, subject, "."+namespaces.Default+".")
+	}
 }
 
 // TestForcedDeleteSparesNoNewSchedule: one that is created under an ID whose schedule the job has deleted goes as well, although

@@ -112,6 +112,24 @@ func (n Names) ParseExecution(subject string) (Request, error) {
 	return Request{Shard: shard, Namespace: tokens[1], Verb: tokens[2]}, nil
 }
 
+// Holding is a stream, and what matches some of its subjects.
+type Holding struct{ Stream, Subjects string }
+
+// ExecutionsOf returns where all that is stored about the executions of a namespace is, in an installation with a number of shards. The journals
+// come first: without them nobody stores more of the rest.
+func (n Names) ExecutionsOf(namespace string, shards int) (all []Holding) {
+	for shard := range shards {
+		all = append(all, Holding{n.JournalStream(shard), n.Journals(shard, namespace)})
+	}
+	all = append(all, Holding{n.HeartbeatStream(), n.prefix + ".heartbeat." + namespace + ".>"},
+		Holding{n.BacklogStream(), n.prefix + ".backlog." + namespace + ".>"})
+	for shard := range shards {
+		of := strconv.Itoa(shard) + "." + string(RoleExecution) + "." + namespace + ".>"
+		all = append(all, Holding{n.TaskStream(shard), n.prefix + ".timer." + of}, Holding{n.TaskStream(shard), n.prefix + ".task." + of})
+	}
+	return all
+}
+
 // QueryAnswer is the subject on which the answer to a query is awaited. Nothing on it is stored.
 func (n Names) QueryAnswer(namespace, id string) string {
 	return n.prefix + ".query." + namespace + "." + Escape(id)

@@ -26,9 +26,9 @@ func (a *app) namespaceDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME [flags]",
 		Short: "Delete a namespace",
-		Long: `Deletes a namespace that has no schedules, or with --force one that has, and its
-schedules with it. It takes no changes from now on; it is gone some seconds later, or
-when its last schedule is. Runs that no worker has taken yet are withdrawn from their
+		Long: `Deletes a namespace that has neither schedules nor executions of workflows, or with
+--force one that has, and both with it. It takes no changes from now on; it is gone
+some seconds later, or when its last schedule is. Runs that no worker has taken yet are withdrawn from their
 task queue, and runs in progress go on; --runs-policy says otherwise.`,
 		Example: `  carillon namespace delete trial
   carillon namespace delete trial --force --yes --wait`,
@@ -44,7 +44,7 @@ task queue, and runs in progress go on; --runs-policy says otherwise.`,
 	}
 	addFlags(cmd, otherGroup, func(set *pflag.FlagSet) {
 		flags.flags = set
-		set.BoolVar(&flags.force, "force", false, "delete its schedules as well")
+		set.BoolVar(&flags.force, "force", false, "delete its schedules and executions as well")
 		flags.binder.runs(&flags.runs, schedule.RunsWithdraw, schedule.RunsCancel, schedule.RunsTerminate)
 		set.BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
 		set.BoolVar(&flags.wait, "wait", false, "wait until it is gone")

@@ -75,9 +75,10 @@ func errDeleting(name string) error {
 		"namespace %q is being deleted: it takes no changes, and can be created anew when it is gone", name)
 }
 
-func errNotEmpty(name string, schedules int) error {
+func errNotEmpty(name string, schedules, executions int) error {
 	return &schedule.Error{
 		Code: schedule.CodeFailedPrecondition, Field: "force",
-		Message: fmt.Sprintf("namespace %q is not empty (schedules: %d): delete them first, or with force along with it", name, schedules),
+		Message: fmt.Sprintf("namespace %q is not empty (schedules: %d, workflow IDs: %d): delete what is in it first, or with force along with it",
+			name, schedules, executions),
 	}
 }

@@ -50,8 +50,10 @@ func (s *Service) Delete(
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	if len(keys) > 0 && !req.Force && !current.Deleting {
-		return schedule.NamespaceDescription{}, errNotEmpty(name, len(keys))
+	if !req.Force && !current.Deleting {
+		if err := s.refuseContents(ctx, name, len(keys)); err != nil {
+			return schedule.NamespaceDescription{}, err
+		}
 	}
 	job, err := s.startRemoval(ctx, name, req.Runs, len(keys))
 	if err != nil || current.Deleting {
@@ -68,6 +70,22 @@ func (s *Service) Delete(
 		s.cancelJob(ctx, name, job)
 	}
 	return d, err
+}
+
+// refuseContents refuses to delete a namespace that has schedules or executions.
+func (s *Service) refuseContents(ctx context.Context, name string, schedules int) error {
+	executions := 0
+	for shard := range s.config.Store.Shards() {
+		here, err := s.config.Bus.Subjects(ctx, s.config.Names.JournalStream(shard), s.config.Names.Journals(shard, name))
+		if err != nil {
+			return err
+		}
+		executions += here
+	}
+	if schedules+executions > 0 {
+		return errNotEmpty(name, schedules, executions)
+	}
+	return nil
 }
 
 // withoutDeleted returns the schedules of a list from the first one on that exists by the word of the leader. The list may come from a
@@ -199,6 +217,9 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 	if err := r.clearRuns(ctx, job.Namespace, runs); err != nil {
 		return err
 	}
+	if err := r.removeExecutions(ctx, job.Namespace); err != nil {
+		return err
+	}
 	if err := r.removeBelongings(ctx, job); err != nil {
 		return err
 	}
@@ -206,6 +227,16 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 		return err
 	}
 	r.config.Acts.InfoContext(ctx, "namespace deleted", "namespace", job.Namespace, "identity", job.Identity)
+	return nil
+}
+
+// removeExecutions removes all executions of a namespace. Those in progress end without a word: their workers are told that they do not exist.
+func (s *Service) removeExecutions(ctx context.Context, namespace string) error {
+	for _, of := range s.config.Names.ExecutionsOf(namespace, s.config.Store.Shards()) {
+		if err := s.config.Bus.Purge(ctx, of.Stream, of.Subjects); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
