@@ -196,6 +196,19 @@ func requireService(t *testing.T, all map[string][]object) {
 	assert.Equal(t, ":"+strconv.Itoa(ports["grpc"]), env["CARILLON_GRPC"])
 	assert.Equal(t, ":"+strconv.Itoa(ports["http-api"]), env["CARILLON_HTTP_API"])
 	assert.NotEqual(t, env["CARILLON_GRPC_CERT"] == "", env["CARILLON_GRPC_INSECURE"] == "", "it encrypts, or says that it does not")
+	_, hasCredentials := env["CARILLON_CREDS"]
+	assert.Equal(t, hasCredentials, env["CARILLON_GRPC_AUTH"] == "auto", "credentials are demanded where NATS has users")
+}
+
+// TestWhoGetsIntoTheChart: a value says who may use the gateway, whether or not NATS has users.
+func TestWhoGetsIntoTheChart(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"auto", "nats", "none"} {
+		all := chartObjects(t, values{"gateway": values{"auth": mode}})
+		i := slices.IndexFunc(all["Deployment"], func(o object) bool { return o.Spec.Template.Spec.Containers[0].Args[0] == "gateway" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, mode, all["Deployment"][i].deployable().env["CARILLON_GRPC_AUTH"])
+	}
 }
 
 // selectedBy are the components that objects select.

@@ -250,6 +250,16 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	})
 }
 
+// TestRoomForAnother: who may come again goes first, and then who was here longest ago.
+func TestRoomForAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := callers.Crowd(now, 700)
+	assert.Equal(t, []int{700}, c.MakeRoom(now))
+	assert.Equal(t, []int{700}, c.MakeRoom(now), "there is room")
+	assert.Equal(t, []int{0}, callers.Crowd(now).MakeRoom(now))
+}
+
 // TestNobodyIsJudged: where NATS takes any credentials, they prove nothing.
 func TestNobodyIsJudged(t *testing.T) {
 	t.Parallel()

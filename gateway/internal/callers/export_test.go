@@ -1,7 +1,47 @@
 package callers
 
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+)
+
 // Sweep forgets those who have not been here for a while.
 func (c *Callers) Sweep() { c.sweep(c.config.Now()) }
 
 // WithoutUser is the URL of a server without its user.
 func WithoutUser(server string) string { return withoutUser(server) }
+
+// Crowd are as many users as there may be, without connections, who came one second after the other until now. Those with the given numbers
+// have been refused so long ago that they may come again.
+func Crowd(now time.Time, over ...int) *Callers {
+	c := &Callers{known: map[[sha256.Size]byte]*user{}}
+	for i := range MaxKnown {
+		u := newUser(now.Add(time.Duration(i-MaxKnown) * time.Second))
+		u.ready(nil, now)
+		c.known[numbered(i)] = u
+	}
+	for _, i := range over {
+		u := newUser(now)
+		u.ready(ErrRefused, now.Add(-time.Hour))
+		c.known[numbered(i)] = u
+	}
+	return c
+}
+
+// MakeRoom lets one more user in, and returns the numbers of those who are gone.
+func (c *Callers) MakeRoom(now time.Time) (gone []int) {
+	c.makeRoom(now)
+	c.work.Wait()
+	for i := range MaxKnown {
+		if c.known[numbered(i)] == nil {
+			gone = append(gone, i)
+		}
+	}
+	return gone
+}
+
+func numbered(i int) (key [sha256.Size]byte) {
+	binary.BigEndian.PutUint64(key[:], uint64(i))
+	return key
+}

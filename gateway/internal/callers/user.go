@@ -102,7 +102,7 @@ func (u *user) ready(err error, now time.Time) {
 func (u *user) isOver(now time.Time) bool {
 	select {
 	case <-u.opened:
-		return u.err != nil && !now.Before(u.until) || u.err == nil && u.conn.IsClosed()
+		return u.err != nil && !now.Before(u.until) || u.err == nil && u.conn != nil && u.conn.IsClosed()
 	default:
 		return false
 	}
