@@ -276,11 +276,7 @@ func TestTemporalWorker(t *testing.T) {
 	})
 	t.Run("order", func(t *testing.T) {
 		run := s.start("order", order, 6, time.Hour)
-		natstest.Eventually(t, patience, "the order to wait for its payment", func() bool {
-			value, err := s.QueryWorkflow(t.Context(), run.GetID(), run.GetRunID(), "state")
-			var state string
-			return err == nil && value.Get(&state) == nil && state == "waiting"
-		})
+		s.awaitPayment(run)
 		require.NoError(t, s.SignalWorkflow(t.Context(), run.GetID(), "", "paid", nil))
 		var result string
 		require.NoError(t, run.Get(t.Context(), &result))
