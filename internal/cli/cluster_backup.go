@@ -19,8 +19,8 @@ func (a *app) clusterBackupCommand() *cobra.Command {
 		Use:   "backup DIR [flags]",
 		Short: "Copy an installation into a folder, while it runs",
 		Long: `Copies everything an installation has stored into the folder DIR, which must not
-exist: schedules, their state, what is due and running, the event history and dead
-letters. It is made by JetStream snapshots, while the installation goes on. The
+exist: schedules and workflows, their state, what is due and running, the event
+history and dead letters. It is made by JetStream snapshots, while the installation goes on. The
 folder is there when all of it is. "carillon cluster restore" brings it back.
 docs/backup.md says more.`,
 		Example: `  carillon cluster backup /backup/2030-01-31
