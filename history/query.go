@@ -23,8 +23,8 @@ import (
 const (
 	// queryRound is how often a query looks again for a worker, or whether the first workflow task has been completed by another process.
 	queryRound = 250 * time.Millisecond
-	// stickyQuery is how long the worker of the sticky queue has for a query, before another worker gets it.
-	stickyQuery = 5 * time.Second
+	// workerQuery is how long a worker has for a query, before another worker gets it too.
+	workerQuery = 5 * time.Second
 )
 
 // failing is from which attempt of a workflow task on queries are refused: the code of the workflow cannot answer.
@@ -32,6 +32,7 @@ const failing = 3
 
 var (
 	errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
+	errSilent   = errors.New("history: a worker has not answered a query")
 	errFailing  = serviceerror.NewWorkflowNotReady("the workflow cannot be queried: its workflow task fails again and again")
 )
 
@@ -147,15 +148,18 @@ func rejection(run *execution.Run, condition enumspb.QueryRejectCondition) *quer
 // ask asks the worker that has the run in its cache, and then any other.
 func (q *query) ask(ctx context.Context, run *execution.Run) (proto.Message, error) {
 	if run.Sticky.Queue != "" && run.Open() {
-		sticky, cancel := context.WithTimeout(ctx, stickyQuery)
+		sticky, cancel := context.WithTimeout(ctx, workerQuery)
 		reply, err := q.askQueue(sticky, run, run.Sticky.Queue, true)
 		cancel()
-		if !errors.Is(err, offer.ErrNobody) && !(errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
+		if !errors.Is(err, offer.ErrNobody) && !errors.Is(err, errSilent) && !(errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
 			return reply, err
 		}
 	}
 	for {
 		reply, err := q.askQueue(ctx, run, run.Attributes.GetTaskQueue().GetName(), false)
+		if errors.Is(err, errSilent) {
+			continue // its answer still counts
+		}
 		if !errors.Is(err, offer.ErrNobody) {
 			return reply, err
 		}
@@ -167,7 +171,7 @@ func (q *query) ask(ctx context.Context, run *execution.Run) (proto.Message, err
 
 // askQueue asks a worker that polls a queue.
 func (q *query) askQueue(ctx context.Context, run *execution.Run, queue string, sticky bool) (proto.Message, error) {
-	poller, err := q.offers.Offer(ctx, offer.Queue{Namespace: q.key.Namespace, Kind: offer.Workflow, Name: queue}, stickyQuery)
+	poller, err := q.offers.Offer(ctx, offer.Queue{Namespace: q.key.Namespace, Kind: offer.Workflow, Name: queue}, workerQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +183,12 @@ func (q *query) askQueue(ctx context.Context, run *execution.Run, queue string, 
 		return nil, err
 	}
 	var answer *nats.Msg
+	patience := time.NewTimer(workerQuery)
+	defer patience.Stop()
 	select {
 	case answer = <-q.answers:
+	case <-patience.C:
+		return nil, errSilent
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

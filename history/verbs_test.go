@@ -383,6 +383,27 @@ func (b *bundle) answerQueries(events int, answers <-chan *workflowservice.Query
 	return answer
 }
 
+// TestQueryOfADeadWorker: a query that a worker has taken and not answered goes to another one.
+func TestQueryOfADeadWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.start("w")
+	b.complete(b.pollWorkflow())
+	answered := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
+		defer cancel()
+		subject := b.names.Execution(subjects.ShardOf(b.key("w"), b.facts.Shards), space, subjects.VerbQuery)
+		answered <- call.Ask(ctx, b.conn, subject, &workflowservice.QueryWorkflowRequest{
+			Namespace: space, Execution: b.execution("w", ""), Query: &querypb.WorkflowQuery{QueryType: "state"},
+		}, &workflowservice.QueryWorkflowResponse{})
+	}()
+	require.NotNil(t, b.pollWorkflow().Query)
+	b.answerQuery(b.pollWorkflow(), 4)
+	require.NoError(t, <-answered)
+}
+
 // answerQuery answers a query, whose history has a number of events.
 func (b *bundle) answerQuery(task *workflowservice.PollWorkflowTaskQueueResponse, events int) {
 	b.Helper()
