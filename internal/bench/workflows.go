@@ -72,8 +72,13 @@ func (w *WorkflowLoad) words() string {
 	if w.Offered > 0 {
 		offered = digits(w.Offered) + "/s offered, "
 	}
-	return fmt.Sprintf("%s%s/s completed (%s/s to the last), %d errors; for each %s messages (%s published), %s KiB, %s ms CPU (worker %s)",
-		offered, digits(w.Completed), digits(w.CompletedToTheLast), w.Errors, digits(w.Messages), digits(w.Published), digits(w.Bytes/1024), digits(w.CPU), digits(w.WorkerCPU))
+	published := ""
+	if w.Published > 0 {
+		published = " (" + digits(w.Published) + " published)"
+	}
+	return fmt.Sprintf("%s%s/s completed (%s/s to the last), %d errors; for each %s messages%s, %s KiB, %s ms CPU (worker %s)",
+		offered, digits(w.Completed), digits(w.CompletedToTheLast), w.Errors, digits(w.Messages), published, digits(w.Bytes/1024), digits(w.CPU),
+		digits(w.WorkerCPU))
 }
 
 func measureWorkflows(ctx context.Context, s *session) error {
