@@ -23,7 +23,8 @@ type script struct {
 	fails, deaf bool
 }
 
-// step is one thing that a workflow waits for: activities that run at once, a timer, or that there have been so many signals.
+// step is one thing that a workflow waits for: activities that run at once, a timer, or that there have been so many signals. With activities
+// and a timer, the workflow cancels what has not ended when the other has.
 type step struct {
 	activities []activityPlan
 	timer      time.Duration
@@ -54,24 +55,32 @@ func scriptOf(workflowID string) script {
 	s := script{fails: dice.IntN(8) == 0, deaf: dice.IntN(4) == 0}
 	signals := 0
 	for range 1 + dice.IntN(4) {
-		switch dice.IntN(4) {
+		switch dice.IntN(5) {
 		case 0:
 			s.steps = append(s.steps, step{timer: between(dice, 10*time.Millisecond, 15*time.Second)})
 		case 1:
 			signals += 1 + dice.IntN(2)
 			s.steps = append(s.steps, step{signals: signals})
+		case 2:
+			race := someActivity(dice)
+			race.beats = dice.IntN(4) > 0
+			s.steps = append(s.steps, step{activities: []activityPlan{race}, timer: between(dice, 10*time.Millisecond, 3*time.Second)})
 		default:
 			var all []activityPlan
 			for range 1 + dice.IntN(3) {
-				all = append(all, activityPlan{
-					failures: dice.IntN(4) / 2, silent: dice.IntN(6) == 0, attempts: int32(dice.IntN(3)),
-					lasts: between(dice, 0, 3*time.Second), beats: dice.IntN(3) == 0,
-				})
+				all = append(all, someActivity(dice))
 			}
 			s.steps = append(s.steps, step{activities: all})
 		}
 	}
 	return s
+}
+
+func someActivity(dice *rand.Rand) activityPlan {
+	return activityPlan{
+		failures: dice.IntN(4) / 2, silent: dice.IntN(6) == 0, attempts: int32(dice.IntN(3)),
+		lasts: between(dice, 0, 3*time.Second), beats: dice.IntN(3) == 0,
+	}
 }
 
 func activityID(step, number int) string { return fmt.Sprintf("a%d-%d", step, number) }
@@ -88,20 +97,26 @@ func (s script) planOf(id string) activityPlan {
 
 // seen is what a history says to the code of a workflow.
 type seen struct {
-	begun    map[string]bool // activities and timers, by their IDs
+	begun    map[string]bool  // activities and timers, by their IDs
+	events   map[string]int64 // that scheduled activities, by their IDs
+	asked    map[int64]bool   // the activities that have been asked to end, by these events
 	outcomes map[string]string
 	signals  []string
 	canceled bool
 }
 
 func readHistory(events []*historypb.HistoryEvent) seen {
-	s := seen{begun: map[string]bool{}, outcomes: map[string]string{}}
+	s := seen{begun: map[string]bool{}, events: map[string]int64{}, asked: map[int64]bool{}, outcomes: map[string]string{}}
 	scheduled := map[int64]string{}
 	for _, e := range events {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 			id := e.GetActivityTaskScheduledEventAttributes().GetActivityId()
-			scheduled[e.GetEventId()], s.begun[id] = id, true
+			scheduled[e.GetEventId()], s.events[id], s.begun[id] = id, e.GetEventId(), true
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+			s.asked[e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()] = true
+		case enumspb.EVENT_TYPE_TIMER_CANCELED:
+			s.outcomes[e.GetTimerCanceledEventAttributes().GetTimerId()] = "canceled"
 		case enumspb.EVENT_TYPE_TIMER_STARTED:
 			s.begun[e.GetTimerStartedEventAttributes().GetTimerId()] = true
 		case enumspb.EVENT_TYPE_TIMER_FIRED:
@@ -127,6 +142,8 @@ func outcomeIn(e *historypb.HistoryEvent) (activity int64, outcome string) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
 		return a.GetScheduledEventId(), "failed: " + a.GetFailure().GetMessage()
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		return e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), "canceled"
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		return e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId(), "timed out"
 	}
@@ -162,20 +179,21 @@ func (s script) signals() (count int) {
 }
 
 // decide runs the code of a workflow on its history, and returns the commands that it comes to.
-func (s script) decide(events []*historypb.HistoryEvent) []*commandpb.Command {
+func (s script) decide(events []*historypb.HistoryEvent) (all []*commandpb.Command) {
 	is := readHistory(events)
 	if is.canceled && !s.deaf {
 		return []*commandpb.Command{cancelCommand(&is)}
 	}
 	for i, next := range s.steps {
-		if commands, waits := next.run(i, &is); waits {
-			return commands
+		commands, waits := next.run(i, &is)
+		if all = append(all, commands...); waits {
+			return all
 		}
 	}
 	if s.fails {
-		return []*commandpb.Command{failCommand(&is)}
+		return append(all, failCommand(&is))
 	}
-	return []*commandpb.Command{completeCommand(&is)}
+	return append(all, completeCommand(&is))
 }
 
 // The commands that end a workflow say what it has seen.
@@ -220,12 +238,40 @@ func (next step) run(i int, is *seen) (commands []*commandpb.Command, waits bool
 			waits = true
 		}
 	}
-	if id := timerID(i); next.timer > 0 && is.outcomes[id] == "" {
-		if waits = true; !is.begun[id] {
-			commands = append(commands, timerCommand(id, next.timer))
-		}
+	id := timerID(i)
+	if next.timer > 0 && !is.begun[id] {
+		commands = append(commands, timerCommand(id, next.timer))
+	} else if len(next.activities) > 0 {
+		commands = append(commands, next.settle(i, is)...)
 	}
+	waits = waits || next.timer > 0 && is.outcomes[id] == ""
 	return commands, waits || len(is.signals) < next.signals
+}
+
+// settle cancels the activity or the timer if the other one has ended. The timer ends at once by that.
+func (next step) settle(i int, is *seen) []*commandpb.Command {
+	activity, timer := activityID(i, 0), timerID(i)
+	_, done := is.outcomes[activity]
+	fired := is.outcomes[timer] != ""
+	switch scheduled := is.events[activity]; {
+	case next.timer == 0:
+	case done && !fired:
+		is.outcomes[timer] = "canceled"
+		return []*commandpb.Command{{
+			CommandType: enumspb.COMMAND_TYPE_CANCEL_TIMER,
+			Attributes: &commandpb.Command_CancelTimerCommandAttributes{
+				CancelTimerCommandAttributes: &commandpb.CancelTimerCommandAttributes{TimerId: timer},
+			},
+		}}
+	case fired && !done && !is.asked[scheduled]:
+		return []*commandpb.Command{{
+			CommandType: enumspb.COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK,
+			Attributes: &commandpb.Command_RequestCancelActivityTaskCommandAttributes{
+				RequestCancelActivityTaskCommandAttributes: &commandpb.RequestCancelActivityTaskCommandAttributes{ScheduledEventId: scheduled},
+			},
+		}}
+	}
+	return nil
 }
 
 func timerCommand(id string, after time.Duration) *commandpb.Command {

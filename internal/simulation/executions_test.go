@@ -35,7 +35,6 @@ func TestEveryKindOfEventIsSimulated(t *testing.T) {
 		missing[kind] = true
 	}
 	for _, never := range []enumspb.EventType{
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, enumspb.EVENT_TYPE_TIMER_CANCELED, // no script does
 		enumspb.EVENT_TYPE_MARKER_RECORDED, // changes nothing
 		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
 		enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, // not implemented

@@ -290,11 +290,19 @@ func (w *flowWorker) activityTask(ctx context.Context, data []byte) {
 	})
 	plan := scriptOf(id).planOf(task.GetActivityId())
 	fails := int(task.GetAttempt()) <= plan.failures
-	silent := fails && plan.silent && task.GetAttempt() == 1
-	if silent || !w.takeTime(ctx, task, plan) {
+	if fails && plan.silent && task.GetAttempt() == 1 {
 		return
 	}
-	w.report(ctx, task, &token, fails)
+	canceled, there := w.takeTime(ctx, task, plan)
+	switch {
+	case !there:
+	case canceled:
+		_ = w.insist(ctx, subjects.VerbCancelActivity, id, &workflowservice.RespondActivityTaskCanceledRequest{
+			Namespace: namespace, TaskToken: task.GetTaskToken(), Identity: w.name,
+		}, nil, pollTime)
+	default:
+		w.report(ctx, task, &token, fails)
+	}
 }
 
 // report says how an attempt of an activity ended.
@@ -315,18 +323,23 @@ func (w *flowWorker) report(ctx context.Context, task *workflowservice.PollActiv
 	}
 }
 
-// takeTime lets an attempt last, and reports its progress if it has to. It reports whether the worker is still there.
-func (w *flowWorker) takeTime(ctx context.Context, task *workflowservice.PollActivityTaskQueueResponse, plan activityPlan) bool {
+// takeTime lets an attempt last, and reports its progress if it has to. It reports whether the attempt has been asked to end, and whether the
+// worker is still there.
+func (w *flowWorker) takeTime(ctx context.Context, task *workflowservice.PollActivityTaskQueueResponse, plan activityPlan) (canceled, there bool) {
 	left := plan.lasts
 	for plan.beats && left > beatTime/2 {
 		if sleep.For(ctx, beatTime/2) != nil {
-			return false
+			return false, false
 		}
 		left -= beatTime / 2
+		response := &workflowservice.RecordActivityTaskHeartbeatResponse{}
 		_ = w.request(ctx, subjects.VerbHeartbeatActivity, task.GetWorkflowExecution().GetWorkflowId(),
 			&workflowservice.RecordActivityTaskHeartbeatRequest{
 				Namespace: namespace, TaskToken: task.GetTaskToken(), Identity: w.name, Details: payloadOf(left.String()),
-			}, &workflowservice.RecordActivityTaskHeartbeatResponse{})
+			}, response)
+		if response.GetCancelRequested() {
+			return true, true
+		}
 	}
-	return sleep.For(ctx, left) == nil && !w.Closed()
+	return false, sleep.For(ctx, left) == nil && !w.Closed()
 }
