@@ -43,7 +43,7 @@ type Parameters struct {
 	// Active is how many further schedules are due every second.
 	Active int `json:"active,omitempty"`
 	// Kind is the kind of workflow: one of WorkflowKinds, or KindAll.
-	Kind string `json:"kind,omitempty"`
+	Kind string `json:"workload,omitempty"`
 	// Workflows is how many workflows sleep. Events is how many events the longest history has.
 	Workflows int `json:"workflows,omitempty"`
 	Events    int `json:"events,omitempty"`
@@ -64,7 +64,7 @@ const (
 	ParamRate      = "rate"
 	ParamDormant   = "dormant"
 	ParamActive    = "active"
-	ParamKind      = "kind"
+	ParamKind      = "workload"
 	ParamWorkflows = "workflows"
 	ParamEvents    = "events"
 )

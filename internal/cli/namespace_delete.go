@@ -60,12 +60,12 @@ func (a *app) deleteNamespace(ctx context.Context, api *client.Client, name stri
 	}
 	request := schedule.DeleteNamespaceRequest{Force: flags.force, Runs: flags.runs}
 	schedules := d.Info.Usage.Schedules
-	if flags.force && schedules > 0 && !d.Deleting && !flags.yes {
+	if flags.force && !d.Deleting && !flags.yes {
+		what := fmt.Sprintf("%s, its %s and all executions of its workflows", name, plural(schedules, "schedule"))
 		if !a.canAsk() {
-			return usagef("there is nobody to ask whether to delete %s and its %s: give --yes to go ahead",
-				name, plural(schedules, "schedule"))
+			return usagef("there is nobody to ask whether to delete %s: give --yes to go ahead", what)
 		}
-		if err := a.ask(fmt.Sprintf("Delete %s and its %s?", name, plural(schedules, "schedule"))); err != nil {
+		if err := a.ask("Delete " + what + "?"); err != nil {
 			return err
 		}
 	}

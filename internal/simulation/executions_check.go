@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -162,6 +163,8 @@ func (e *executions) checkOperation(op *operation) {
 	switch op.verb {
 	case subjects.VerbSignal:
 		e.checkSignal(op, find)
+	case subjects.VerbQuery:
+		e.checkQuery(op, find)
 	case subjects.VerbStartScheduled:
 		if n := e.begun(op); n != 1 {
 			find("start doubled", "it has begun %d runs", n)
@@ -170,8 +173,8 @@ func (e *executions) checkOperation(op *operation) {
 		e.checkSignal(op, find)
 		fallthrough
 	case subjects.VerbStart:
-		if e.run(op.id, op.runID) == nil {
-			find("lost", "run %s was started, and there is none", op.runID)
+		if e.run(op.id, op.text) == nil {
+			find("lost", "run %s was started, and there is none", op.text)
 		}
 	}
 }
@@ -193,6 +196,19 @@ func signalsIn(run *executionRun, name string) (count int) {
 		}
 	}
 	return count
+}
+
+// checkQuery: an answer has seen the signals that were accepted before the question. Of several runs, nothing says which has answered.
+func (e *executions) checkQuery(op *operation, find func(kind, format string, args ...any)) {
+	if len(e.runsOf(op.id)) > 1 {
+		return
+	}
+	for _, other := range e.asks {
+		if other.verb == subjects.VerbSignal && other.id == op.id && other.err == nil && other.to.Before(op.from) &&
+			!strings.Contains(op.text, strconv.Quote(other.name)) {
+			find("query", "it has not seen %s: %s", other.name, op.text)
+		}
+	}
 }
 
 // begun counts the runs that an operation has begun.

@@ -29,10 +29,11 @@ type operation struct {
 	name     string
 	conflict enumspb.WorkflowIdConflictPolicy
 	timeout  time.Duration
-	// err is the answer, and runID the run that a start answers with.
+	// err is the answer, and text the run ID that a start answers with, or what a query does.
 	err      error
 	answered bool
-	runID    string
+	text     string
+	from, to time.Time
 }
 
 // clients arranges what clients ask: that each workflow starts, and then anything.
@@ -76,12 +77,13 @@ func (w *world) operate(op *operation, at time.Time) {
 	op.name = fmt.Sprintf("%s-%d", op.verb, len(w.executions.asks))
 	w.executions.asks = append(w.executions.asks, op)
 	w.unanswered++
-	w.at(at.Add(clientReady), func(time.Time) {
+	w.at(at.Add(clientReady), func(now time.Time) {
 		client := w.nodes[len(w.nodes)-1]
+		op.from = now
 		go func() {
-			runID, err := client.carryOut(op)
+			text, err := client.carryOut(op)
 			client.note("answered "+op.name, func() {
-				op.err, op.runID, op.answered = err, runID, true
+				op.err, op.text, op.answered, op.to = err, text, true, time.Now()
 				w.unanswered--
 				w.unseen = true
 			})
@@ -89,8 +91,8 @@ func (w *world) operate(op *operation, at time.Time) {
 	})
 }
 
-// carryOut asks until there is an answer. The run ID is that of a start.
-func (n *node) carryOut(op *operation) (runID string, err error) {
+// carryOut asks until there is an answer. The text is the run ID of a start, or what a query answers.
+func (n *node) carryOut(op *operation) (text string, err error) {
 	ctx := context.Background() //permit:context.Background the drain limit bounds it
 	switch op.verb {
 	case subjects.VerbStartScheduled:
@@ -108,7 +110,11 @@ func (n *node) carryOut(op *operation) (runID string, err error) {
 		return "", err
 	}
 	request, response := op.request()
-	return "", n.insist(ctx, op.verb, op.id, request, response, op.patience())
+	err = n.insist(ctx, op.verb, op.id, request, response, op.patience())
+	if queried, ok := response.(*workflowservice.QueryWorkflowResponse); ok {
+		text = textOf(queried.GetQueryResult())
+	}
+	return text, err
 }
 
 // patience is how long a client asks again. A query may find no worker.

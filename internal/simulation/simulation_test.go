@@ -85,7 +85,7 @@ func TestSeeds(t *testing.T) {
 // TestExecutions is TestSeeds for workflow executions.
 func TestExecutions(t *testing.T) {
 	t.Parallel()
-	first, count := seedsToTry(t, 500)
+	first, count := seedsToTry(t, 2000)
 	trySeeds(t, first, count, ExecutionPlanOf)
 }
 
