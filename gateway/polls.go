@@ -47,6 +47,9 @@ func (s *workflowService) PollActivityTaskQueue(
 ) (*workflowservice.PollActivityTaskQueueResponse, error) {
 	response := &workflowservice.PollActivityTaskQueueResponse{}
 	queue := offer.Queue{Namespace: r.Namespace, Kind: offer.Activity, Name: r.GetTaskQueue().GetName()}
+	if limit := r.GetTaskQueueMetadata().GetMaxTasksPerSecond(); limit != nil {
+		s.polls.Limit(queue, limit.GetValue())
+	}
 	return response, s.poll(ctx, queue, worker{
 		identity: r.Identity, instance: r.WorkerInstanceKey,
 		buildID: cmp.Or(r.GetDeploymentOptions().GetBuildId(), r.GetWorkerVersionCapabilities().GetBuildId()),

@@ -4,6 +4,7 @@
 //     lingers for a while after the last poll, because a worker usually comes back.
 //   - [Offerer] offers a task: [Offerer.Offer] finds a poll and reserves it, [Offerer.Hand] gives it the task, or nothing, and then the
 //     poll goes on waiting. [Offerer.Store] puts a task that nobody waits for into the backlog.
+//   - [Polls.Limit] bounds how many tasks of a queue polls get in a second. The gateways of the queue count each other, and divide the limit.
 //   - [WhoPolls] asks all gateways which workers poll a queue.
 //   - [Task] and [Start] are what history, the backlog and matching tell each other.
 //

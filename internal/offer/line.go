@@ -3,10 +3,12 @@ package offer
 import (
 	"container/list"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // line is what a gateway knows of one queue: the polls that wait there, in the order in which they get offers, and the offers that wait for
-// a poll. One of the two is always empty. It is pure: it has no clock, and who calls it sends the matches and takes the lock.
+// a poll. One of the two is always empty, unless the queue has a limit. It is pure: it has no clock, and who calls it sends the matches and takes the lock.
 type line struct {
 	// reserve is how long a poll is kept for an offer, keep is how long a task without a poll waits for one.
 	reserve, keep time.Duration
@@ -16,8 +18,9 @@ type line struct {
 	offers   *list.List       // of *standingOffer
 	byID     map[string]*list.Element
 	strays   []stray
-	reserved int       // how many polls are reserved
-	left     time.Time // when the last poll ended
+	reserved int           // how many polls are reserved
+	limiter  *rate.Limiter // how many offers polls take in a second; nil for any number
+	left     time.Time     // when the last poll ended
 }
 
 // poll is a poll of a worker. It ends once: with a task, or with none.
@@ -83,12 +86,10 @@ func (l *line) free(now time.Time, p *poll, front bool) *match {
 		l.finish(now, p, nil)
 		return nil
 	}
-	for e := l.offers.Front(); e != nil; e = l.offers.Front() {
-		o := l.drop(e)
-		if now.Before(o.until) {
-			l.take(now, p)
-			return &match{o.reply, p, p.turn}
-		}
+	if o := l.next(now); o != nil && l.may(now) {
+		l.drop(l.byID[o.id])
+		l.take(now, p)
+		return &match{o.reply, p, p.turn}
 	}
 	if front {
 		p.place = l.waiting.PushFront(p)
@@ -97,6 +98,39 @@ func (l *line) free(now time.Time, p *poll, front bool) *match {
 	}
 	return nil
 }
+
+// next returns the first standing offer, after it has dropped those whose time is over; nil if there is none.
+func (l *line) next(now time.Time) *standingOffer {
+	for e := l.offers.Front(); e != nil; e = l.offers.Front() {
+		if o := e.Value.(standingOffer); now.Before(o.until) {
+			return &o
+		}
+		l.drop(e)
+	}
+	return nil
+}
+
+// limit lets polls take so many offers in a second, more than zero, or any number if that is the greatest number that there is.
+func (l *line) limit(now time.Time, perSecond rate.Limit) {
+	switch burst := max(1, int(perSecond*limitBurst)); {
+	case perSecond == rate.Inf:
+		l.limiter = nil
+	case l.limiter == nil:
+		l.limiter = rate.NewLimiter(perSecond, burst)
+	case l.limiter.Limit() != perSecond:
+		l.limiter.SetLimitAt(now, perSecond)
+		l.limiter.SetBurstAt(now, burst)
+	}
+}
+
+// limitBurst is for how many seconds a queue that was quiet may make up.
+const limitBurst = 0.2
+
+// may reports whether the limit lets a poll take an offer now, and counts it.
+func (l *line) may(now time.Time) bool { return l.limiter == nil || l.limiter.AllowN(now, 1) }
+
+// held reports whether an offer stands only because of the limit.
+func (l *line) held() bool { return l.offers.Len() > 0 && l.waiting.Len() > 0 }
 
 // take reserves a poll.
 func (l *line) take(now time.Time, p *poll) {
@@ -135,10 +169,10 @@ func (l *line) finish(now time.Time, p *poll, task []byte) {
 	p.end <- task
 }
 
-// ask reserves the poll that has waited longest; nil if none waits.
+// ask reserves the poll that has waited longest; nil if none waits, or the limit does not let it.
 func (l *line) ask(now time.Time) *poll {
 	e := l.waiting.Front()
-	if e == nil {
+	if e == nil || !l.may(now) {
 		return nil
 	}
 	p := e.Value.(*poll)
@@ -228,6 +262,11 @@ func (l *line) expire(now time.Time) (matches []*match, lost int) {
 			l.drop(e)
 		}
 		e = next
+	}
+	for l.held() && l.may(now) { // what has come first, goes first
+		o, p := l.drop(l.offers.Front()), l.waiting.Front().Value.(*poll)
+		l.take(now, p)
+		matches = append(matches, &match{o.reply, p, p.turn})
 	}
 	for len(l.strays) > 0 && !now.Before(l.strays[0].until) {
 		l.strays, lost = l.strays[1:], lost+1

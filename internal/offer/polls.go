@@ -75,6 +75,7 @@ type Polls struct {
 	config Config
 	inbox  string // what the inboxes of all polls begin with
 	msgs   chan *nats.Msg
+	limits chan struct{}        // has an element if a limit has come
 	fixed  []*nats.Subscription // that do not depend on queues
 
 	mu      sync.Mutex
@@ -94,6 +95,8 @@ type served struct {
 	id    uint64
 	line  *line
 	seen  *seen
+	// limit is how many tasks in a second all gateways together hand out, by what workers say; 0 if they do not.
+	limit float64
 	// one and all are the subscriptions for offers to one gateway and to all of them; nil if no poll waits, or has just done so.
 	one, all *nats.Subscription
 }
@@ -105,7 +108,7 @@ func NewPolls(config Config) (*Polls, error) {
 		return nil, err
 	}
 	return &Polls{
-		config: config, inbox: config.Names.PollInbox(config.NewID()), msgs: make(chan *nats.Msg, inbound), wake: make(chan struct{}, 1),
+		config: config, inbox: config.Names.PollInbox(config.NewID()), msgs: make(chan *nats.Msg, inbound), limits: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		served: map[Queue]*served{}, bySub: map[*nats.Subscription]*served{}, byID: map[uint64]*served{}, awake: map[*served]struct{}{},
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,7 +24,10 @@ func (p *Polls) Run(ctx context.Context) error {
 		}
 		p.fixed = append(p.fixed, fixed)
 	}
-	p.serve(ctx)
+	var sharing sync.WaitGroup
+	sharing.Go(func() { p.shareLimits(ctx) })
+	p.serve(ctx) // until ctx ends, at least
+	sharing.Wait()
 	return nil
 }
 
@@ -39,7 +43,7 @@ func (p *Polls) serve(ctx context.Context) {
 			p.handle(ctx, msg)
 		case <-p.wake:
 			if !armed {
-				sweep.Reset(min(sweepEvery, p.config.Reserve/2, p.config.Linger/2))
+				sweep.Reset(p.nextSweep())
 				armed = true
 			}
 		case <-sweep.C:
@@ -52,6 +56,18 @@ func (p *Polls) serve(ctx context.Context) {
 			p.stop()
 		}
 	}
+}
+
+// nextSweep is after how long a sweep is due. A limit may let a poll take an offer at any moment.
+func (p *Polls) nextSweep() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.awake {
+		if s.line.held() {
+			return heldSweep
+		}
+	}
+	return min(sweepEvery, p.config.Reserve/2, p.config.Linger/2)
 }
 
 // stop ends all polls that are not reserved, and every offer.

@@ -350,3 +350,17 @@ func TestTemporalWorker(t *testing.T) {
 		require.True(t, strings.Contains(err.Error(), "nobody"))
 	})
 }
+
+// TestTaskQueueRate: the limit that workers set for the activities of their queue holds, also for those that had to wait in the backlog.
+func TestTaskQueueRate(t *testing.T) {
+	t.Parallel()
+	const perSecond, activities = 20, 40
+	s := newService(t, natstest.Shared(t).ClientURL(), 1)
+	s.work(sdkworker.Options{TaskQueueActivitiesPerSecond: perSecond})
+	began := time.Now()
+	var failed int
+	require.NoError(t, s.start("many", parallel, activities).Get(t.Context(), &failed))
+	require.Equal(t, 1, failed)
+	const burst = perSecond / 5
+	require.GreaterOrEqual(t, time.Since(began), (activities-burst)*time.Second/perSecond)
+}
