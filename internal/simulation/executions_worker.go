@@ -163,12 +163,12 @@ func (w *flowWorker) workOn(ctx context.Context, task *workflowservice.PollWorkf
 		}, nil, pollTime)
 		return nil
 	}
+	w.remember(run, events) // a query may come before the answer to the completion
 	response := &workflowservice.RespondWorkflowTaskCompletedResponse{}
 	if w.insist(ctx, subjects.VerbCompleteWorkflowTask, id, w.completion(task, events), response, pollTime) != nil {
 		w.forget(run)
 		return nil
 	}
-	w.remember(run, events)
 	w.note("task 2 ends "+string(task.GetTaskToken()), func() { w.world.executions.endTask(id, run, events) })
 	return response.GetWorkflowTask()
 }
@@ -261,6 +261,11 @@ func (w *flowWorker) answer(ctx context.Context, task *workflowservice.PollWorkf
 	events := w.cached(task.GetWorkflowExecution().GetRunId())
 	if given := task.GetHistory().GetEvents(); len(given) > 0 {
 		events = given
+	}
+	if len(events) == 0 { // it has forgotten the run
+		if events, err = w.fetchHistory(ctx, task.GetWorkflowExecution(), pollTime); err != nil {
+			return
+		}
 	}
 	seen := readHistory(events)
 	data, err := proto.Marshal(&workflowservice.RespondQueryTaskCompletedRequest{
