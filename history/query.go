@@ -76,11 +76,7 @@ func (q *query) ready(ctx context.Context) (run execution.Run, err error) {
 	runID, handled := q.request.GetExecution().GetRunId(), int64(0)
 	for {
 		var changed <-chan struct{}
-		err := q.with(ctx, q.key, func(of *slot) error {
-			state, err := q.run(ctx, of, runID)
-			if err != nil {
-				return err
-			}
+		err := q.onRun(ctx, q.key, runID, func(of *slot, state *execution.State) error {
 			run = *state.Run
 			if of.changed == nil {
 				of.changed = make(chan struct{})
@@ -211,11 +207,7 @@ func (q *query) task(ctx context.Context, run *execution.Run, sticky bool) ([]by
 		Query: q.request.GetQuery(), WorkflowExecutionTaskQueue: run.Attributes.GetTaskQueue(), History: &historypb.History{},
 	}
 	if !sticky {
-		err := q.with(ctx, q.key, func(of *slot) error {
-			state, err := q.run(ctx, of, run.ID)
-			if err != nil {
-				return err
-			}
+		err := q.onRun(ctx, q.key, run.ID, func(of *slot, state *execution.State) error {
 			return q.fill(ctx, of, state, task, &execution.History{From: 1, To: state.Run.NextEvent - 1})
 		})
 		if err != nil {

@@ -32,15 +32,22 @@ func (s *Service) run(ctx context.Context, of *slot, runID string) (*execution.S
 	return s.find(ctx, of, runID)
 }
 
+// onRun calls do with the turn of a workflow ID and the state of one of its runs: see run.
+func (s *Service) onRun(ctx context.Context, key schedule.Key, runID string, do func(*slot, *execution.State) error) error {
+	return s.with(ctx, key, func(of *slot) error {
+		state, err := s.run(ctx, of, runID)
+		if err != nil {
+			return err
+		}
+		return do(of, state)
+	})
+}
+
 // describe answers what is to be said about a run.
 func (s *Service) describe(
 	ctx context.Context, key schedule.Key, r *workflowservice.DescribeWorkflowExecutionRequest,
 ) (reply proto.Message, err error) {
-	err = s.with(ctx, key, func(of *slot) error {
-		state, err := s.run(ctx, of, r.GetExecution().GetRunId())
-		if err != nil {
-			return err
-		}
+	err = s.onRun(ctx, key, r.GetExecution().GetRunId(), func(_ *slot, state *execution.State) error {
 		reply = execution.Describe(state)
 		return nil
 	})
@@ -106,11 +113,7 @@ func (s *Service) history(
 	if err != nil {
 		return nil, err
 	}
-	err = s.with(ctx, key, func(of *slot) error {
-		state, err := s.run(ctx, of, token.RunID)
-		if err != nil {
-			return err
-		}
+	err = s.onRun(ctx, key, token.RunID, func(of *slot, state *execution.State) (err error) {
 		token.RunID = state.Run.ID
 		if r.GetHistoryEventFilterType() == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT {
 			reply, err = s.closeEvent(ctx, of, state, r.GetWaitNewEvent())

@@ -21,11 +21,7 @@ func (s *Service) historyReverse(
 	if err != nil {
 		return nil, err
 	}
-	err = s.with(ctx, key, func(of *slot) error {
-		state, err := s.run(ctx, of, token.RunID)
-		if err != nil {
-			return err
-		}
+	err = s.onRun(ctx, key, token.RunID, func(of *slot, state *execution.State) error {
 		newest := state.Run.NextEvent - 1
 		if len(r.GetNextPageToken()) > 0 {
 			newest = min(newest, token.Next)

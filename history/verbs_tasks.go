@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -48,6 +49,21 @@ func (s *Service) taskVerbs() map[string]verb {
 	}
 }
 
+// decodeOfTask reads a request with the token of a task, and says which task and which execution it is about.
+func decodeOfTask[R any, M interface {
+	message[R]
+	withToken
+}](s *Service, at subjects.Request, data []byte) (request M, token execution.Token, key schedule.Key, err error) {
+	if request, err = decode[R, M](at, data); err != nil {
+		return request, token, key, err
+	}
+	if token, err = tokenOf(at.Namespace, request); err != nil {
+		return request, token, key, err
+	}
+	key, err = s.keyOf(at, token.WorkflowID)
+	return request, token, key, err
+}
+
 // endOfActivity is ofTask for a request that ends an attempt of an activity. If what it says does not fit into an entry, the activity fails for
 // good: another attempt would not help, and the worker reports only once.
 func endOfActivity[R any, M interface {
@@ -56,15 +72,7 @@ func endOfActivity[R any, M interface {
 	GetIdentity() string
 }](s *Service, input func(execution.Token, M) execution.Input) verb {
 	return func(ctx context.Context, at subjects.Request, data []byte) (proto.Message, error) {
-		request, err := decode[R, M](at, data)
-		if err != nil {
-			return nil, err
-		}
-		token, err := tokenOf(at.Namespace, request)
-		if err != nil {
-			return nil, err
-		}
-		key, err := s.keyOf(at, token.WorkflowID)
+		request, token, key, err := decodeOfTask[R, M](s, at, data)
 		if err != nil {
 			return nil, err
 		}
@@ -81,15 +89,7 @@ func endOfActivity[R any, M interface {
 
 // completeWorkflowTask takes what the code of a workflow decided. If that does not fit into an entry, the task fails.
 func (s *Service) completeWorkflowTask(ctx context.Context, at subjects.Request, data []byte) (proto.Message, error) {
-	request, err := decode[workflowservice.RespondWorkflowTaskCompletedRequest](at, data)
-	if err != nil {
-		return nil, err
-	}
-	token, err := tokenOf(at.Namespace, request)
-	if err != nil {
-		return nil, err
-	}
-	key, err := s.keyOf(at, token.WorkflowID)
+	request, token, key, err := decodeOfTask[workflowservice.RespondWorkflowTaskCompletedRequest](s, at, data)
 	if err != nil {
 		return nil, err
 	}
