@@ -1,6 +1,9 @@
 package execution
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // maxFresh is how many IDs a requestIDs keeps beside its map.
 const maxFresh = 128
@@ -14,15 +17,8 @@ type requestIDs struct {
 
 // has reports whether an ID is in the set.
 func (r requestIDs) has(id string) bool {
-	if _, known := r.known[id]; known {
-		return true
-	}
-	for _, one := range r.fresh {
-		if one == id {
-			return true
-		}
-	}
-	return false
+	_, known := r.known[id]
+	return known || slices.Contains(r.fresh, id)
 }
 
 // Len returns how many IDs the set has.

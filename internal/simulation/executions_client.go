@@ -17,7 +17,6 @@ import (
 
 	requests "github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/codec"
-	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -187,14 +186,11 @@ func (n *node) startScheduled(ctx context.Context, op *operation) error {
 		return err
 	}
 	shard := subjects.ShardOf(aboutExecution(op.id), shards)
-	for {
-		asking, cancel := context.WithTimeout(ctx, answerTime)
-		err := requests.AskBytes(asking, n, n.world.names.Execution(shard, namespace, op.verb), body, nil)
-		cancel()
-		if !isUnsure(err) || sleep.For(ctx, 100*time.Millisecond) != nil {
-			return err
-		}
-	}
+	return n.persist(ctx, drainLimit, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		return requests.AskBytes(ctx, n, n.world.names.Execution(shard, namespace, op.verb), body, nil)
+	})
 }
 
 // finishFrom brings a workflow to its end when all operations have been answered, but not before a time: it gets the signals that it may wait

@@ -110,11 +110,16 @@ func (n *node) request(ctx context.Context, verb, workflowID string, request, re
 }
 
 // insist repeats a request until it has an answer that says something, or patience is over.
-func (n *node) insist(ctx context.Context, verb, workflowID string, request, response proto.Message, patience time.Duration) (err error) {
+func (n *node) insist(ctx context.Context, verb, workflowID string, request, response proto.Message, patience time.Duration) error {
+	return n.persist(ctx, patience, func(ctx context.Context) error { return n.request(ctx, verb, workflowID, request, response) })
+}
+
+// persist does something until it has an answer that says something, or patience is over.
+func (n *node) persist(ctx context.Context, patience time.Duration, do func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		err = n.request(ctx, verb, workflowID, request, response)
+		err = do(ctx)
 		if !isUnsure(err) || n.Closed() || sleep.For(ctx, 100*time.Millisecond) != nil {
 			return err
 		}
