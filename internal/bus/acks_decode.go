@@ -11,7 +11,7 @@ import (
 
 // decode reads a server's answer to a message for a stream.
 func decode(msg *nats.Msg) ackAnswer {
-	if len(msg.Data) == 0 && msg.Header.Get("Status") == statusNobody {
+	if NobodyListens(msg) {
 		return ackAnswer{err: jetstream.ErrNoStreamResponse}
 	}
 	if sequence, ok := scan(msg.Data); ok {

@@ -34,6 +34,11 @@ type Conn interface {
 	FlushTimeout(limit time.Duration) error
 }
 
+// NobodyListens reports whether a message is NATS's own answer to a request that reached nobody.
+func NobodyListens(answer *nats.Msg) bool {
+	return len(answer.Data) == 0 && answer.Header.Get("Status") == statusNobody
+}
+
 // Plain is the [Conn] of a connection to NATS. The connection stays open.
 type Plain struct{ *nats.Conn }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 )
 
@@ -37,7 +38,7 @@ func (g *gatherer) frontends(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return presence.Ask(ctx, g.Conn, subject, func(data []byte) {
+	return presence.Ask(ctx, bus.Plain{Conn: g.Conn}, subject, func(data []byte) {
 		var ping micro.Ping
 		if json.Unmarshal(data, &ping) == nil && ping.ID != "" {
 			g.facts.Frontends = append(g.facts.Frontends, Frontend{ID: ping.ID, Version: ping.Version})

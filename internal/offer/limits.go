@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
+
+	"github.com/carillon-scheduler/carillon/internal/presence"
 )
 
 const (
@@ -89,28 +90,12 @@ func (p *Polls) limited() (all []Queue) {
 
 // shareLimit counts the gateways of a queue, this one included. If NATS cannot be reached, the share stays as it is.
 func (p *Polls) shareLimit(ctx context.Context, q Queue) {
-	answers, inbox := make(chan *nats.Msg, 256), p.config.Conn.NewInbox()
-	sub, err := p.config.Conn.ChanQueueSubscribe(inbox, "", answers)
-	if err != nil {
-		return
-	}
-	defer p.config.Conn.Unsubscribe(sub)
-	if p.config.Conn.PublishMsg(&nats.Msg{Subject: p.config.Names.Pollers(q), Reply: inbox}) != nil {
-		return
-	}
+	asking, cancel := context.WithTimeout(ctx, shareWait)
+	defer cancel()
 	gateways := 0
-	for until := time.After(shareWait); ; {
-		select {
-		case answer := <-answers:
-			if len(answer.Data) > 0 {
-				gateways++
-			}
-			continue
-		case <-until:
-		case <-ctx.Done():
-			return
-		}
-		break
+	err := presence.Ask(asking, p.config.Conn, p.config.Names.Pollers(q), func([]byte) { gateways++ })
+	if err != nil || ctx.Err() != nil {
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

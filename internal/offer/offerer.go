@@ -208,7 +208,7 @@ func (o *Offerer) release(r reply) {
 
 // parseReply reads an answer to an offer.
 func parseReply(msg *nats.Msg) (reply, bool) {
-	if msg.Header.Get("Status") == "503" {
+	if bus.NobodyListens(msg) {
 		return reply{err: ErrNobody}, true
 	}
 	var a answer

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -36,7 +37,7 @@ func WhoPolls(ctx context.Context, conn *nats.Conn, names subjects.Names, q Queu
 		return nil, err
 	}
 	newest := map[string]Seen{}
-	err := presence.Ask(ctx, conn, names.Pollers(q), func(data []byte) {
+	err := presence.Ask(ctx, bus.Plain{Conn: conn}, names.Pollers(q), func(data []byte) {
 		var one pollersAnswer
 		if codec.Unmarshal(data, &one) != nil {
 			return

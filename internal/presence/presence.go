@@ -1,7 +1,7 @@
 // Package presence lets each process of an installation tell what it is when asked: its roles, its version and its time zone
 // data. A process says nothing unless asked, so this costs nothing.
 //
-// The package may import subjects and internal/zonedata.
+// The package may import subjects, internal/bus and internal/zonedata.
 package presence
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -75,7 +76,7 @@ func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self P
 // Processes of releases that do not answer are missing.
 func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process, error) {
 	all := []Process{}
-	err := Ask(ctx, conn, names.Processes(), func(data []byte) {
+	err := Ask(ctx, bus.Plain{Conn: conn}, names.Processes(), func(data []byte) {
 		var p Process
 		if json.Unmarshal(data, &p) == nil && len(p.Roles) > 0 {
 			all = append(all, p)
@@ -88,21 +89,28 @@ func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process,
 }
 
 // Ask sends an empty request on a subject and passes on the data of each answer, until ctx ends or NATS says that nobody listens.
-func Ask(ctx context.Context, conn *nats.Conn, subject string, take func(data []byte)) error {
-	inbox := conn.NewInbox()
-	answers, err := conn.SubscribeSync(inbox)
+func Ask(ctx context.Context, conn bus.Conn, subject string, take func(data []byte)) error {
+	inbox, answers := conn.NewInbox(), make(chan *nats.Msg, mostWaiting)
+	sub, err := conn.ChanQueueSubscribe(inbox, "", answers)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answers.Unsubscribe() }()
-	if err := conn.PublishRequest(subject, inbox, nil); err != nil {
+	defer conn.Unsubscribe(sub)
+	if err := conn.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox}); err != nil {
 		return err
 	}
-	for {
-		answer, err := answers.NextMsgWithContext(ctx)
-		if err != nil {
-			return nil //nolint:nilerr // nobody answers any more, or nobody ever did
+	for ctx.Err() == nil {
+		select {
+		case answer := <-answers:
+			if bus.NobodyListens(answer) {
+				return nil
+			}
+			take(answer.Data)
+		case <-ctx.Done():
 		}
-		take(answer.Data)
 	}
+	return nil
 }
+
+// mostWaiting is how many answers may wait to be taken: more than an installation has processes.
+const mostWaiting = 1 << 16

@@ -116,7 +116,7 @@ func (n *node) RequestMsgWithContext(ctx context.Context, msg *nats.Msg) (*nats.
 	}
 	select {
 	case answer := <-answers:
-		if answer.Header.Get("Status") == noResponders {
+		if bus.NobodyListens(answer) {
 			return nil, nats.ErrNoResponders
 		}
 		return answer, nil

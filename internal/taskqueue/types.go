@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,7 +43,7 @@ func AskTypes(
 	ctx, found := context.WithCancel(ctx)
 	defer found()
 	var types Types
-	err := presence.Ask(ctx, conn, names.ActionTypes(namespace, queue), func(data []byte) {
+	err := presence.Ask(ctx, bus.Plain{Conn: conn}, names.ActionTypes(namespace, queue), func(data []byte) {
 		types.add(data)
 		if types.Has(actionType) {
 			found()

@@ -10,6 +10,6 @@
 //
 // Connections and answers are kept for a while, in memory and bounded: see [Callers]. Credentials are not logged, and are no text of an error.
 //
-// Only the gateway imports this package. It may import schedule, subjects and internal/flood. It must never know which method needs which
+// Only the gateway imports this package. It may import schedule, subjects, internal/bus and internal/flood. It must never know which method needs which
 // right.
 package callers

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 // askPatience is how long NATS may take to pass a message on or to refuse it.
@@ -76,8 +78,7 @@ func (q *questions) heard(m *nats.Msg) {
 
 // unheard notes that NATS has passed a message on to nobody.
 func (q *questions) unheard(m *nats.Msg) {
-	const noResponders = "503"
-	if len(m.Data) > 0 || m.Header.Get("Status") != noResponders {
+	if !bus.NobodyListens(m) {
 		return
 	}
 	q.mu.Lock()
