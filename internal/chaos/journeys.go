@@ -46,7 +46,7 @@ type journeys struct {
 }
 
 func newJourneys(addresses []string) (*journeys, error) {
-	c, err := sdkclient.NewLazyClient(gatewaysAt(addresses, slog.New(slog.DiscardHandler)))
+	c, err := sdkclient.NewLazyClient(GatewaysAt(addresses, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}

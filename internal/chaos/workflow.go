@@ -39,7 +39,7 @@ type leg struct {
 
 // RunWorkflowWorker runs a worker on Temporal's SDK until ctx ends.
 func RunWorkflowWorker(ctx context.Context, log *slog.Logger, addresses string) error {
-	c, err := sdkclient.NewLazyClient(gatewaysAt(strings.Split(addresses, ","), log))
+	c, err := sdkclient.NewLazyClient(GatewaysAt(strings.Split(addresses, ","), log))
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,9 @@ func RunWorkflowWorker(ctx context.Context, log *slog.Logger, addresses string) 
 	}
 }
 
-// gatewaysAt are the options of a client that spreads its requests over gateways.
-func gatewaysAt(addresses []string, log *slog.Logger) sdkclient.Options {
+// GatewaysAt are the options of a client of Temporal's SDK that spreads its requests over gateways: the one at each address, HOST:PORT, without
+// TLS. A gateway that cannot be reached gets none.
+func GatewaysAt(addresses []string, log *slog.Logger) sdkclient.Options {
 	var state resolver.State
 	for _, address := range addresses {
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: address}}})

@@ -20,10 +20,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
 
+	"github.com/carillon-scheduler/carillon/internal/chaos"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
@@ -91,23 +89,9 @@ func registerTrips(r registry) {
 	r.RegisterActivity(ship)
 }
 
-// gatewaysAt are the options of a client that spreads its requests over gateways.
-func gatewaysAt(addresses []string, log sdklog.Logger) sdkclient.Options {
-	var state resolver.State
-	for _, address := range addresses {
-		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: address}}})
-	}
-	gateways := manual.NewBuilderWithScheme("gateways")
-	gateways.InitialState(state)
-	return sdkclient.Options{
-		HostPort: "gateways:///", Logger: log,
-		ConnectionOptions: sdkclient.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithResolvers(gateways)}},
-	}
-}
-
 // runTripWorker is the life of a worker process. It ends by SIGKILL.
 func runTripWorker(addresses string) {
-	c, err := sdkclient.NewLazyClient(gatewaysAt(strings.Split(addresses, ","), sdklog.NewStructuredLogger(slog.Default())))
+	c, err := sdkclient.NewLazyClient(chaos.GatewaysAt(strings.Split(addresses, ","), slog.Default()))
 	for err == nil {
 		w := sdkworker.New(c, tripQueue, sdkworker.Options{})
 		registerTrips(w)

@@ -17,10 +17,10 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	sdkclient "go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/chaos"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -111,7 +111,7 @@ func newKilled(t *testing.T) *killed {
 		k.run("matching", i)
 	}
 	var err error
-	k.Client, err = sdkclient.NewLazyClient(gatewaysAt(addresses, sdklog.NewStructuredLogger(natstest.Logger(t))))
+	k.Client, err = sdkclient.NewLazyClient(chaos.GatewaysAt(addresses, natstest.Logger(t)))
 	require.NoError(t, err)
 	t.Cleanup(k.Client.Close)
 	natstest.Eventually(t, natstest.Patience, "a gateway to answer", func() bool {
