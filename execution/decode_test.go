@@ -45,7 +45,7 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		state.NextDeadline()
-		state.allOwed()
+		state.Waiting()
 		state.Suffix()
 		Describe(state)
 		_, _ = Decide(state, TimerDue{}, noon.Add(time.Hour))

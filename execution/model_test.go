@@ -117,7 +117,7 @@ func (m *model) sendSignal() {
 }
 
 func (m *model) poll(t *rapid.T) {
-	for _, offer := range m.state.allOwed() {
+	for _, offer := range m.state.Waiting() {
 		if rapid.Bool().Draw(t, "take") {
 			m.take(offer)
 		}
@@ -215,7 +215,7 @@ func (m *model) drain(t *rapid.T) {
 		if m.state.Run == nil || !m.state.Run.Open() {
 			return
 		}
-		offers := m.state.allOwed()
+		offers := m.state.Waiting()
 		if len(offers) > 0 {
 			m.work(offers[0])
 			continue
@@ -278,7 +278,7 @@ func (m *model) check(t *rapid.T) {
 	if !m.state.Run.Open() {
 		require.Equal(t, m.signals, found, "a signal is lost or doubled")
 		require.Empty(t, m.state.Run.Buffered)
-		require.Empty(t, m.state.allOwed())
+		require.Empty(t, m.state.Waiting())
 		require.Zero(t, m.state.NextDeadline())
 	}
 }

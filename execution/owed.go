@@ -45,8 +45,8 @@ func Owed(state *State, entry *Entry) []Offer {
 	return offers
 }
 
-// allOwed returns all tasks that wait, in no order.
-func (s *State) allOwed() []Offer {
+// Waiting returns all tasks that wait for a worker, in no order.
+func (s *State) Waiting() []Offer {
 	if !s.Run.Open() {
 		return nil
 	}

@@ -343,7 +343,7 @@ func (s *story) show(what string) string {
 	switch what {
 	case "owed":
 		var out strings.Builder
-		s.describeOffers(&out, s.state.allOwed())
+		s.describeOffers(&out, s.state.Waiting())
 		return out.String()
 	case "describe":
 		d := Describe(s.state)

@@ -122,10 +122,10 @@ func (n Names) ExecutionsOf(namespace string, shards int) (all []Holding) {
 		all = append(all, Holding{n.JournalStream(shard), n.Journals(shard, namespace)})
 	}
 	all = append(all, Holding{n.HeartbeatStream(), n.prefix + ".heartbeat." + namespace + ".>"},
-		Holding{n.BacklogStream(), n.prefix + ".backlog." + namespace + ".>"})
+		Holding{n.BacklogStream(), n.BacklogsOf(namespace)})
 	for shard := range shards {
 		of := strconv.Itoa(shard) + "." + string(RoleExecution) + "." + namespace + ".>"
-		all = append(all, Holding{n.TaskStream(shard), n.prefix + ".timer." + of}, Holding{n.TaskStream(shard), n.prefix + ".task." + of})
+		all = append(all, Holding{n.TaskStream(shard), n.ExecutionTimersOf(shard, namespace)}, Holding{n.TaskStream(shard), n.prefix + ".task." + of})
 	}
 	return all
 }
@@ -138,6 +138,16 @@ func (n Names) QueryAnswer(namespace, id string) string {
 // ExecutionTimer is the delayed message of a workflow ID that comes at a time. Each time has its own, so that no message replaces another.
 func (n Names) ExecutionTimer(shard int, key schedule.Key, at time.Time) string {
 	return n.timer(shard, "execution", key) + "." + strconv.FormatInt(at.UnixNano(), 36)
+}
+
+// ExecutionTimers matches all delayed messages of a workflow ID.
+func (n Names) ExecutionTimers(shard int, key schedule.Key) string {
+	return n.timer(shard, "execution", key) + ".*"
+}
+
+// ExecutionTimersOf matches the delayed messages of all workflow IDs of a namespace in one shard. The namespace may be a wildcard.
+func (n Names) ExecutionTimersOf(shard int, namespace string) string {
+	return n.prefix + ".timer." + strconv.Itoa(shard) + ".execution." + namespace + ".>"
 }
 
 // ExecutionDue is the subject on which all of them deliver.

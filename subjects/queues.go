@@ -75,6 +75,9 @@ func (n Names) Backlog(q Queue) string { return n.prefix + ".backlog." + q.token
 // Backlogs matches the tasks of all queues.
 func (n Names) Backlogs() string { return n.prefix + ".backlog.>" }
 
+// BacklogsOf matches the tasks of all queues of a namespace.
+func (n Names) BacklogsOf(namespace string) string { return n.prefix + ".backlog." + namespace + ".>" }
+
 // BacklogHint is the subject of the hint that polls wait on a queue, or tasks in its backlog.
 func (n Names) BacklogHint(q Queue) string { return n.prefix + ".backlog-hint." + q.tokens() }
 

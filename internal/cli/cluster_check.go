@@ -26,13 +26,14 @@ func (a *app) clusterCheckCommand() *cobra.Command {
 	var check clusterCheck
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
-		Short: "Find and repair inconsistencies between schedules, their timers, tasks and runs",
+		Short: "Find and repair inconsistencies of schedules and workflows, their timers, tasks and runs",
 		Long: `Compares what is stored about each schedule: its definition, the records of the
-pools, timers, tasks and runs. It names what does not fit together and what
---repair does about it, and exits with 1 if anything is left. It checks each finding
-again after a pause, since schedules go on meanwhile. It asks the workers before it
-calls a run lost. It looks at all namespaces, unless --namespace is given.
-docs/consistency.md says more.`,
+pools, timers, tasks and runs; and about each workflow: its journal, its delayed
+messages, and its tasks in the backlog. It names what does not fit together and
+what --repair does about it, and exits with 1 if anything is left. It checks each
+finding again after a pause, since schedules and workflows go on meanwhile. It asks
+the workers before it calls a run lost. It looks at all namespaces, unless
+--namespace is given. docs/consistency.md says more.`,
 		Example: `  carillon cluster check
   carillon cluster check --repair
   carillon cluster check -o json | jq -r '.findings[].kind'`,
@@ -81,19 +82,28 @@ func (a *app) checkCluster(ctx context.Context, check clusterCheck, namespace st
 // writeReport writes one line for each inconsistency, and a summary line.
 func writeReport(w io.Writer, report *consistency.Report, repair bool) error {
 	if len(report.Findings) > 0 {
-		rows := [][]string{{"SCHEDULE", "KIND", "WHAT"}}
+		rows := [][]string{{"SCHEDULE OR WORKFLOW", "KIND", "WHAT"}}
 		for i := range report.Findings {
 			f := &report.Findings[i]
 			rows = append(rows, []string{
-				render.Printable(f.Namespace + "/" + f.ScheduleID), string(f.Kind), render.Printable(f.What + "; " + repairText(f)),
+				render.Printable(nameOf(f)), string(f.Kind), render.Printable(f.What + "; " + repairText(f)),
 			})
 		}
 		if err := render.Table(w, rows); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s looked at: %s\n", plural(report.Schedules, "schedule"), verdict(report, repair))
+	_, err := fmt.Fprintf(w, "%s and %s looked at: %s\n", plural(report.Schedules, "schedule"), plural(report.Workflows, "workflow"),
+		verdict(report, repair))
 	return err
+}
+
+// nameOf names what a finding is about.
+func nameOf(f *consistency.Finding) string {
+	if f.WorkflowID != "" {
+		return f.Namespace + "/" + f.WorkflowID + " (workflow)"
+	}
+	return f.Namespace + "/" + f.ScheduleID
 }
 
 func verdict(report *consistency.Report, repair bool) string {

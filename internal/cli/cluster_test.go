@@ -91,7 +91,7 @@ func TestClusterCheck(t *testing.T) {
 	r := newRuins(t)
 	code, stdout, _ := r.check()
 	assert.Equal(t, ExitOK, code)
-	assert.Equal(t, "0 schedules looked at: consistent\n", stdout)
+	assert.Equal(t, "0 schedules and 0 workflows looked at: consistent\n", stdout)
 
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := schedule.Key{Namespace: "default", ID: "report"}
@@ -114,7 +114,7 @@ func TestClusterCheck(t *testing.T) {
 
 	code, stdout, _ = r.check("--namespace", "old")
 	assert.Equal(t, ExitFailure, code)
-	assert.Contains(t, stdout, "1 schedule looked at: 1 inconsistency\n")
+	assert.Contains(t, stdout, "1 schedule and 0 workflows looked at: 1 inconsistency\n")
 
 	code, stdout, stderr = r.check("--repair")
 	assert.Equal(t, ExitFailure, code)
@@ -148,6 +148,6 @@ func TestClusterCheckOfAServer(t *testing.T) {
 	c.until("tick", "it runs", func(d schedule.Description) bool { return completedRuns(d) > 0 })
 	p := process{env: map[string]string{"CARILLON_NATS": url}}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "check", "--confirm-after", "2s"), "%s%s", p.stdout.String(), p.stderr.String())
-	assert.Regexp(t, `^[2-9]\d* schedules looked at: consistent\n$`, p.stdout.String())
+	assert.Regexp(t, `^[2-9]\d* schedules and 0 workflows looked at: consistent\n$`, p.stdout.String())
 	server.stopped(t)
 }

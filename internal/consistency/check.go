@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -76,7 +77,9 @@ func (c Config) withDefaults() (Config, error) {
 type Report struct {
 	// Schedules is how many schedules were looked at, including schedules of which only remains exist.
 	Schedules int `json:"schedules"`
-	// Findings are ordered by namespace and schedule, never nil.
+	// Workflows is how many workflow IDs were looked at.
+	Workflows int `json:"workflows"`
+	// Findings are those about schedules, and then those about workflows; never nil.
 	Findings []Finding `json:"findings"`
 }
 
@@ -91,7 +94,7 @@ func (r *Report) Open() int {
 	return open
 }
 
-// Checker compares what is stored about schedules. Make it with New and close it at the end; it is safe for concurrent use.
+// Checker compares what is stored about schedules and workflows. Make it with New and close it at the end; it is safe for concurrent use.
 type Checker struct {
 	config Config
 	reader reader
@@ -111,22 +114,26 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 		}
 	}
 	store := kv.NewStore(in.Buckets, config.Names, config.Shards)
-	return &Checker{
+	c := &Checker{
 		config: config,
 		reader: reader{
 			bus: in.Bus, buckets: in.Buckets, streams: in.Streams, store: store, names: config.Names, letters: in.Letters,
-			executions: in.Executions, now: config.Now,
+			executions: in.Executions, executing: in.Journals, now: config.Now,
 		},
 		mender: mender{
 			bus: in.Bus, buckets: in.Buckets, store: store, names: config.Names, letters: in.Letters, now: config.Now,
 		},
-	}, nil
+	}
+	if in.Journals != nil {
+		c.reader.journals = journal.New(in.Journals, config.Names)
+	}
+	return c, nil
 }
 
 // Close ends the background work. The connection stays open.
 func (c *Checker) Close() { c.reader.bus.Close() }
 
-// Check looks at all schedules of a namespace, or of all namespaces if it is empty, and confirms its findings after a pause. With repair,
+// Check looks at all schedules and workflows of a namespace, or of all namespaces if it is empty, and confirms its findings after a pause. With repair,
 // it mends them and looks a third time. It mends what remains again, up to mendRounds times in all: a concurrent user of the same subject
 // may have prevented the repair.
 func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Report, error) {
@@ -144,7 +151,12 @@ func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Rep
 	if err != nil {
 		return report, err
 	}
-	found, err := c.lookAgain(ctx, append(suspects, strays...))
+	workflows, others, err := c.lookAtExecutions(ctx, namespace)
+	if err != nil {
+		return report, err
+	}
+	report.Workflows = workflows
+	found, err := c.lookAgain(ctx, slices.Concat(suspects, strays, others))
 	if err != nil {
 		return report, err
 	}
@@ -188,7 +200,8 @@ func review(findings, remaining []Finding) {
 		f := &findings[i]
 		j := slices.IndexFunc(remaining, f.concerns)
 		if f.Repaired = j < 0; !f.Repaired {
-			f.What, f.evidence, f.mend, f.stray = remaining[j].What, remaining[j].evidence, remaining[j].mend, remaining[j].stray
+			now := &remaining[j]
+			f.What, f.evidence, f.mend, f.stray, f.task = now.What, now.evidence, now.mend, now.stray, now.task
 		}
 		switch {
 		case !f.Repaired && f.Repairable && f.Problem == "":
@@ -274,12 +287,15 @@ func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, 
 		return nil, nil
 	}
 	var keys []schedule.Key
-	var strays []*Finding
+	var strays, workflows []*Finding
 	for i := range suspects {
-		if suspects[i].stray != nil {
-			strays = append(strays, &suspects[i])
-		} else {
-			keys = append(keys, suspects[i].Key())
+		switch f := &suspects[i]; {
+		case f.stray != nil:
+			strays = append(strays, f)
+		case f.WorkflowID != "":
+			workflows = append(workflows, f)
+		default:
+			keys = append(keys, f.Key())
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
@@ -295,7 +311,11 @@ func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, 
 		again, err = c.lookAtRun(ctx, f)
 		found = append(found, again...)
 	}
-	return found, err
+	if err != nil {
+		return found, err
+	}
+	again, err := c.lookAtExecutionsAgain(ctx, workflows)
+	return append(found, again...), err
 }
 
 // each looks at schedules in parallel, and returns the findings in the order of the schedules.

@@ -51,3 +51,17 @@ func TestTableOfTheDocs(t *testing.T) {
 	}
 	assert.Len(t, documented, len(found), "kinds of the page and of the tests")
 }
+
+// TestWorkflowsOfTheDocs: docs/consistency.md lists all kinds that concern workflows.
+func TestWorkflowsOfTheDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/consistency.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Workflows\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	kinds := []Kind{DeadlineMissing, TaskMissing, TaskStranded, TaskOrphaned, TimerOrphaned, JournalDamaged, JournalForeign}
+	for _, kind := range kinds {
+		assert.Contains(t, section, "`"+string(kind)+"`")
+	}
+}

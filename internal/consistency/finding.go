@@ -1,6 +1,7 @@
 package consistency
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -46,14 +47,28 @@ const (
 	// RecordDamaged: a record cannot be read. RecordForeign: a record says that another release wrote it.
 	RecordDamaged Kind = "record_damaged"
 	RecordForeign Kind = "record_foreign"
+
+	// EndUntold: a workflow that a schedule has started has ended, and nobody has told the schedule.
+	EndUntold Kind = "end_untold"
+	// JournalDamaged: the journal of a workflow cannot be replayed. JournalForeign: it has an entry of another format version.
+	JournalDamaged Kind = "journal_damaged"
+	JournalForeign Kind = "journal_foreign"
+	// DeadlineMissing: nothing will wake history when a workflow has its next deadline.
+	DeadlineMissing Kind = "deadline_missing"
+	// TaskMissing: a task of a workflow waits for a worker, and is in no queue.
+	TaskMissing Kind = "task_missing"
+	// TaskOrphaned: a task waits in its queue, and there is no such workflow.
+	TaskOrphaned Kind = "task_orphaned"
 )
 
-// Finding is one inconsistency of one schedule.
+// Finding is one inconsistency of one schedule, or of one workflow.
 type Finding struct {
-	Kind       Kind   `json:"kind"`
-	Namespace  string `json:"namespace"`
-	ScheduleID string `json:"scheduleId"`
-	// About names the run, backfill, record or message, if the schedule alone does not say enough.
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace"`
+	// ScheduleID names the schedule, or WorkflowID the workflow. The other one is empty.
+	ScheduleID string `json:"scheduleId,omitempty"`
+	WorkflowID string `json:"workflowId,omitempty"`
+	// About names the run, backfill, record, task or message, if the schedule or the workflow alone does not say enough.
 	About string `json:"about,omitempty"`
 	// What says what is wrong. Repair says what the repair does or, if the finding is not Repairable, what a person can do. Each is one
 	// clause.
@@ -72,10 +87,14 @@ type Finding struct {
 	asked bool
 	// stray is the run that a [RunOrphaned] finding is about.
 	stray *stray
+	// task is the task that a [TaskOrphaned] finding is about.
+	task *strayTask
 }
 
-// Key returns the schedule concerned.
-func (f *Finding) Key() schedule.Key { return schedule.Key{Namespace: f.Namespace, ID: f.ScheduleID} }
+// Key returns the key of the schedule or workflow concerned.
+func (f *Finding) Key() schedule.Key {
+	return schedule.Key{Namespace: f.Namespace, ID: cmp.Or(f.WorkflowID, f.ScheduleID)}
+}
 
 // Automatic reports whether a [Scrubber] mends the finding.
 func (f *Finding) Automatic() bool { return f.mend != nil && !f.asked }
@@ -87,7 +106,7 @@ func (f *Finding) same(other *Finding) bool {
 
 // concerns reports whether two looks have found the same kind of fault in the same thing, in any state.
 func (f *Finding) concerns(other Finding) bool {
-	return f.Kind == other.Kind && f.Key() == other.Key() && f.About == other.About
+	return f.Kind == other.Kind && f.Key() == other.Key() && f.WorkflowID == other.WorkflowID && f.About == other.About
 }
 
 // moved returns the findings of the second look that the first look found in another state.

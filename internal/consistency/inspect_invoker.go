@@ -107,6 +107,9 @@ func (in *inspector) runs() {
 		case run.Request != deadletter.Number{}:
 			in.askedFor(RequestDead, start.RequestID, evidence, replay{run.Request}, "replay it",
 				"run %s has not begun: its start request is dead letter %s", start.RunID, run.Request)
+		case run.Report != nil:
+			in.found(EndUntold, start.RequestID, evidence, tellEnd{run.Report}, "tell it",
+				"the workflow %s, run %s, has ended, and nobody has told the schedule", start.WorkflowID, start.RunID)
 		default:
 			m, repair := in.mendLost(start)
 			in.found(RunLost, start.RequestID, evidence, m, repair, "run %s of %s counts as running since %s, and %s",

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -163,6 +164,7 @@ func inspections() map[string]inspection {
 		}, nil},
 		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: deadletter.Number{Sequence: 3}} }, []Kind{CompletionDead}},
 		"request dead":     {func(s *Snapshot) { s.Runs["r1"] = Run{Request: deadletter.Number{Sequence: 3, Worker: true}} }, []Kind{RequestDead}},
+		"end untold":       {func(s *Snapshot) { s.Runs["r1"] = Run{Report: &nats.Msg{}} }, []Kind{EndUntold}},
 		"passed over":      {func(s *Snapshot) { s.Tasks = []Task{{Task: subjects.Task{Role: subjects.RoleInvoke}, Passed: true}} }, []Kind{TaskStranded}},
 		"backfill stalled": {func(s *Snapshot) { timers(s, timerDue) }, []Kind{BackfillStalled}},
 		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(subjects.RoleBackfill, "b1")} }, nil},

@@ -25,6 +25,8 @@ type Installation struct {
 	Letters Letters
 	// Executions may be nil; then no execution of a workflow is missed.
 	Executions Executions
+	// Journals has the journals of workflows, and the backlog of their tasks. It may be nil; then no workflow is looked at.
+	Journals bus.Streams
 }
 
 // Streams are the requests of a check to streams and workers that a bus does not have. It is safe for concurrent use. Errors are
@@ -69,8 +71,9 @@ func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
+	access := bus.New(c.JS)
 	return &Installation{
-		Bus: bus.New(c.JS), Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
+		Bus: access, Journals: access, Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
 		Executions: workflows.NewClient(c.JS.Conn(), c.Names, c.Shards),
 		Streams:    streams{js: c.JS, lanes: c.Lanes, readers: bus.NewReaders(c.JS, c.Lanes), names: c.Names},
 	}, nil

@@ -25,6 +25,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -81,6 +82,17 @@ func (s *installation) config() consistency.Config {
 	}
 }
 
+// later makes the checker believe that it is later than it is.
+func (s *installation) later(by time.Duration) {
+	s.Helper()
+	config := s.config()
+	config.Now = func() time.Time { return time.Now().Add(by) }
+	checker, err := consistency.New(s.Context(), config)
+	require.NoError(s, err)
+	s.Cleanup(checker.Close)
+	s.checker = checker
+}
+
 func (s *installation) startRoles() {
 	s.Helper()
 	logger := natstest.Logger(s)
@@ -88,7 +100,10 @@ func (s *installation) startRoles() {
 	require.NoError(s, err)
 	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s, err)
-	inv, err := invoker.New(invoker.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
+	inv, err := invoker.New(invoker.Config{
+		Config:    pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger},
+		Workflows: workflows.NewClient(s.conn, s.names, 2),
+	})
 	require.NoError(s, err)
 	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)

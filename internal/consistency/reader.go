@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -27,7 +28,10 @@ type reader struct {
 	letters Letters
 	// executions may be nil.
 	executions Executions
-	now        func() time.Time
+	// journals and executing are nil if workflows are not looked at.
+	journals  *journal.Journals
+	executing bus.Streams
+	now       func() time.Time
 }
 
 // get reads an entry of a bucket.

@@ -19,8 +19,10 @@ const (
 )
 
 const (
-	// passedOver is how many messages that lead to no schedule the scrubber reads in the time of one look.
+	// passedOver is how many messages of schedules that it need not look at the scrubber reads in the time of one look, and strangers how
+	// many messages of workflows, which may be far more.
 	passedOver = 8
+	strangers  = 200
 	// maxAttempts is how often the scrubber tries to read a message.
 	maxAttempts = 10
 )
@@ -184,7 +186,13 @@ func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) e
 		metrics.ConsistencyChecked.Add(ctx, 1)
 		s.suspect(key, found)
 	}
-	looks := float64(len(keys)) + float64(len(met)-len(keys))/passedOver
+	strange := 0
+	for _, subject := range met {
+		if _, _, ok := s.checker.reader.owner(p.shard, subject); !ok {
+			strange++
+		}
+	}
+	looks := float64(len(keys)) + max(float64(len(met)-strange-len(keys)), 0)/passedOver + float64(strange)/strangers
 	return sleep.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate))
 }
 

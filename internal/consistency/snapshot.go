@@ -3,6 +3,8 @@ package consistency
 import (
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -76,6 +78,8 @@ type Run struct {
 	Known bool
 	// Callback and Request are the dead letters of its completion and of its request; zero if there are none.
 	Callback, Request deadletter.Number
+	// Report tells the schedule how the run has ended, if that is an execution of a workflow whose journal says it; nil otherwise.
+	Report *nats.Msg
 }
 
 // The kinds of timer.
@@ -85,6 +89,8 @@ const (
 	timerRetry    = "retry"
 	timerBackfill = "backfill"
 	timerTimeout  = "timeout"
+	// timerExecution is the kind of the timers of executions, which belong to no schedule.
+	timerExecution = "execution"
 )
 
 // generating reports whether the generator is about to look at the schedule anyway.
@@ -141,8 +147,8 @@ func (s *Snapshot) covered() []wire.Span {
 	return s.Invoker.Value.Sources[schedule.SourceAuto].Covered
 }
 
-// parseTimer parses the subject of a timer into its schedule and the timer.
-func parseTimer(names subjects.Names, subject string) (schedule.Key, Timer, bool) {
-	timer, err := names.ParseTimer(subject)
-	return timer.Key, Timer{Subject: subject, Kind: timer.Kind, What: timer.What}, err == nil
+// parseTimer parses the subject of a timer into its schedule and the timer. ok is false if it is the timer of no schedule.
+func parseTimer(names subjects.Names, subject string) (key schedule.Key, timer Timer, ok bool) {
+	parsed, err := names.ParseTimer(subject)
+	return parsed.Key, Timer{Subject: subject, Kind: parsed.Kind, What: parsed.What}, err == nil && parsed.Kind != timerExecution
 }

@@ -122,9 +122,12 @@ func (v *survey) addRecord(name string) {
 	}
 }
 
-// addMessage adds the message on a subject. It reports whether the message is a task.
+// addMessage adds the message on a subject, unless it is about an execution. It reports whether the message is a task.
 func (v *survey) addMessage(names subjects.Names, subject string) bool {
 	if task, err := names.ParseTask(subject); err == nil {
+		if task.Role == subjects.RoleExecution {
+			return false
+		}
 		v.of(task.Key).tasks = append(v.of(task.Key).tasks, subject)
 		return true
 	}

@@ -75,14 +75,15 @@ func (r *reader) trails(shard int) []*trail {
 	}
 }
 
-// owner returns the schedule that a message is about, and whether the message is its definition. ok is false if it is about none.
+// owner returns the schedule that a message is about, and whether the message is its definition. ok is false if it is about none, as the
+// messages of executions are.
 func (r *reader) owner(shard int, subject string) (key schedule.Key, definition, ok bool) {
 	if name, is := strings.CutPrefix(subject, subjects.BucketSubject(r.names.StateBucket(shard), "")); is {
 		key, err := subjects.ParseStateKey(name)
 		return key, err == nil && name == kv.Definition(key).String(), err == nil
 	}
 	if task, err := r.names.ParseTask(subject); err == nil {
-		return task.Key, false, true
+		return task.Key, false, task.Role != subjects.RoleExecution
 	}
 	key, _, ok = parseTimer(r.names, subject)
 	return key, false, ok

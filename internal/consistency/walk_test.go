@@ -105,7 +105,9 @@ func TestOwner(t *testing.T) {
 		assert.Equal(t, key, owner, subject)
 		assert.Equal(t, definition, is, subject)
 	}
-	for _, subject := range []string{"", "any", subjects.BucketSubject(names.StateBucket(2), "two.tokens"), names.Anchors()} {
+	for _, subject := range []string{"", "any", subjects.BucketSubject(names.StateBucket(2), "two.tokens"), names.Anchors(),
+		names.ExecutionTimer(2, key, time.Now()), names.ExecutionDue(2, key),
+	} {
 		_, _, ok := r.owner(2, subject)
 		assert.False(t, ok, subject)
 	}

@@ -8,7 +8,7 @@
 //   - [Journals.Read] reads in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
 //     lags behind, Read asks the leader.
 //
-// The package knows no execution and must never look into an entry. Only history imports it. It may import schedule, subjects,
+// The package knows no execution and must never look into an entry. Only history and internal/consistency import it. It may import schedule, subjects,
 // internal/bus and internal/sleep.
 package journal
 
@@ -58,6 +58,9 @@ type Journals struct {
 type Entry struct {
 	// Sequence is where the entry is; Append does not need it.
 	Sequence uint64
+	// Previous is the sequence of the entry before it, as its message says; zero if it is the first one, or if the message does not say. Append does
+	// not need it.
+	Previous uint64
 	// ID is of the choice of whoever appends the entry, and belongs to this entry alone.
 	ID   string
 	Data []byte
@@ -146,7 +149,8 @@ func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry
 }
 
 func entryOf(m bus.Message) Entry {
-	return Entry{Sequence: m.Sequence, ID: m.Header.Get(HeaderID), Data: m.Data}
+	previous, _ := strconv.ParseUint(m.Header.Get(nats.ExpectedLastSubjSeqHdr), 10, 64) // without the header it is not known
+	return Entry{Sequence: m.Sequence, Previous: previous, ID: m.Header.Get(HeaderID), Data: m.Data}
 }
 
 // Read calls each for the entries of a journal with sequences of from to through, in their order, until it returns an error or false. The

@@ -75,7 +75,7 @@ func TestAppendAndRead(t *testing.T) {
 	}
 	got, err := b.Last(t.Context(), 0, key)
 	require.NoError(t, err)
-	require.Equal(t, journal.Entry{Sequence: last, ID: "4", Data: []byte("entry 4")}, got)
+	require.Equal(t, journal.Entry{Sequence: last, Previous: last - 2, ID: "4", Data: []byte("entry 4")}, got)
 	require.Equal(t, []string{"entry 0", "entry 1", "entry 2", "entry 3", "entry 4"}, b.read(t, 0))
 	require.Equal(t, []string{"entry 3", "entry 4"}, b.read(t, last-3))
 

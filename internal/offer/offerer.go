@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // askWait bounds the wait for one gateway. A gateway answers at once, unless it is dead and NATS does not know that yet.
@@ -242,21 +243,30 @@ func (o *Offerer) send(to Poller, task []byte) error {
 // Store stores a task in the backlog of a queue, and tells matching. A task that expires is removed soon afterwards, even if nobody polls. Errors are those of NATS. After one that is not a refusal
 // (jetstream.APIError) the task may be stored. A queue that is full refuses it.
 func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
-	if err := q.Validate(); err != nil {
-		return err
-	}
-	data, err := task.Marshal()
+	msg, err := Waiting(o.config.Names, q, task, o.config.Now())
 	if err != nil {
 		return err
-	}
-	msg := &nats.Msg{Subject: o.config.Names.Backlog(q), Data: data}
-	if !task.Expires.IsZero() {
-		keep := max(task.Expires.Sub(o.config.Now()), 0) + keepExpired
-		msg.Header = nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(int64(keep/time.Second), 10)}}
 	}
 	if err := o.bus.Publish(ctx, msg); err != nil {
 		return err
 	}
 	_ = o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.BacklogHint(q)}) // matching looks by itself, too
 	return nil
+}
+
+// Waiting returns the message that stores a task in the backlog of a queue. An error means that the queue is not valid.
+func Waiting(names subjects.Names, q Queue, task Task, now time.Time) (*nats.Msg, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	data, err := task.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	msg := &nats.Msg{Subject: names.Backlog(q), Data: data}
+	if !task.Expires.IsZero() {
+		keep := max(task.Expires.Sub(now), 0) + keepExpired
+		msg.Header = nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(int64(keep/time.Second), 10)}}
+	}
+	return msg, nil
 }

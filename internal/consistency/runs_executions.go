@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -12,8 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -60,12 +64,53 @@ func (r *reader) missingExecutions(
 		return nil, err
 	}
 	for i, start := range starts {
-		s.Runs[start.RequestID] = Run{Known: known[i]}
+		run := Run{Known: known[i]}
 		if !known[i] {
 			missing = append(missing, start)
+			if run.Report, err = r.report(ctx, s.Key, start); err != nil {
+				return nil, err
+			}
 		}
+		s.Runs[start.RequestID] = run
 	}
 	return missing, nil
+}
+
+// report returns the message that tells a schedule how an execution has ended, if the journal says it; nil otherwise.
+func (r *reader) report(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (message *nats.Msg, err error) {
+	if r.journals == nil {
+		return nil, nil
+	}
+	of := schedule.Key{Namespace: key.Namespace, ID: start.WorkflowID}
+	shard := r.store.ShardOf(of)
+	last, err := r.journals.Last(ctx, shard, of)
+	if err == nil {
+		err = r.journals.Read(ctx, shard, of, 1, last.Sequence, func(e journal.Entry) (bool, error) {
+			message = r.reportOf(of, e, start.RunID)
+			return message == nil, nil
+		})
+	}
+	if errors.Is(err, journal.ErrNone) {
+		return nil, nil
+	}
+	return message, err
+}
+
+// reportOf returns the report of a run's end that an entry makes due; nil if it makes none due, or cannot be read.
+func (r *reader) reportOf(key schedule.Key, e journal.Entry, runID string) *nats.Msg {
+	entry, err := execution.ParseEntry(e.Data)
+	if err != nil {
+		return nil
+	}
+	for _, ending := range execution.Endings(entry) {
+		if ending.RunID != runID {
+			continue
+		}
+		if message, err := workflows.Report(r.names, r.store.Shards(), key.Namespace, ending.Callback, runID, ending.Event); err == nil {
+			return message
+		}
+	}
+	return nil
 }
 
 // hasExecution reports whether an execution is in progress, or its end is reported or may be about to be. If history does not answer, that

@@ -1,0 +1,50 @@
+package consistency
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// TestAwaited: the delayed message that the journal speaks of must be there. Clocks differ by seconds, and a message may be on its way.
+func TestAwaited(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	none := time.Time{}
+	for name, test := range map[string]struct {
+		next, armed time.Time
+		comes       []time.Time
+		awaited     bool
+	}{
+		"there is none":                     {at(600), at(600), nil, false},
+		"it comes":                          {at(600), at(600), []time.Time{at(600)}, true},
+		"one for an earlier deadline comes": {at(3600), at(600), []time.Time{at(600)}, true},
+		"it comes a little later":           {at(600), at(600), []time.Time{at(605)}, true},
+		"only a later one comes":            {at(600), at(600), []time.Time{at(3600)}, false},
+		"only one of an earlier run comes":  {at(600), at(600), []time.Time{at(60)}, false},
+		"it has just come":                  {at(-5), at(-5), nil, true},
+		"it came, and woke nobody":          {at(-300), at(-300), nil, false},
+		"it has not come in time":           {at(-300), at(-300), []time.Time{at(-300)}, false},
+		"another comes at once":             {at(-300), at(-300), []time.Time{at(4)}, true},
+		"nothing was armed":                 {at(600), none, nil, false},
+		"nothing was armed, and one comes":  {at(600), none, []time.Time{at(60)}, true},
+	} {
+		in := executionInspector{Execution: &Execution{Comes: test.comes, Now: now}}
+		assert.Equal(t, test.awaited, in.awaited(test.next, test.armed), name)
+	}
+}
+
+func TestTimeOfTimer(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(time.Hour)
+	got, ok := timeOfTimer(subjects.Default().ExecutionTimer(1, schedule.Key{Namespace: "default", ID: "a.b"}, at))
+	assert.True(t, ok)
+	assert.True(t, at.Equal(got))
+	_, ok = timeOfTimer("a.b.!")
+	assert.False(t, ok)
+}

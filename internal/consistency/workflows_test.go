@@ -1,0 +1,445 @@
+package consistency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/carillon-scheduler/carillon/history"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/matching"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// flows is an installation with workflows.
+type flows struct {
+	*installation
+	polls *offer.Polls
+}
+
+func newFlows(t *testing.T) *flows {
+	t.Helper()
+	return flowsOn(newInstallation(t))
+}
+
+// flowsOn adds matching, and a gateway's polls, to an installation.
+func flowsOn(s *installation) *flows {
+	s.Helper()
+	polls, err := offer.NewPolls(offer.Config{Conn: bus.Plain{Conn: s.conn}, Names: s.names, Logger: natstest.Logger(s)})
+	require.NoError(s, err)
+	m, err := matching.New(matching.Config{
+		JS: s.js, Names: s.names, Logger: natstest.Logger(s), Starter: matching.NewStarter(s.conn, s.names, 2), Every: 200 * time.Millisecond,
+	})
+	require.NoError(s, err)
+	s.background(polls.Run, m.Run)
+	return &flows{s, polls}
+}
+
+// history runs a process of history until the end of the test, or until the function that it returns is called.
+func (f *flows) history() (stop func()) {
+	f.Helper()
+	service, err := history.New(history.Config{
+		JS: f.js, Names: f.names, Shards: 2, Logger: natstest.Logger(f), Namespaces: namespaces.Fixed{"default": schedule.Namespace{Name: "default"}},
+	})
+	require.NoError(f, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(f, <-ended)
+	})
+	f.Cleanup(stop)
+	select {
+	case <-service.Ready():
+	case <-time.After(patience):
+		require.Fail(f, "history does not begin")
+	}
+	return stop
+}
+
+func flow(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
+
+func (f *flows) subject(id, verb string) string {
+	return f.names.Execution(f.shard(flow(id)), "default", verb)
+}
+
+// begin starts a workflow and returns its run ID.
+func (f *flows) begin(id string) string {
+	f.Helper()
+	var got workflowservice.StartWorkflowExecutionResponse
+	require.NoError(f, call.Ask(f.Context(), f.conn, f.subject(id, subjects.VerbStart), &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: "default", WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: "greet"},
+		TaskQueue: &taskqueuepb.TaskQueue{Name: "flows"}, RequestId: "start-" + id,
+	}, &got))
+	return got.RunId
+}
+
+// poll waits for a task; nil if ctx ends before.
+func (f *flows) poll(ctx context.Context, kind offer.Kind, into proto.Message) bool {
+	data, err := f.polls.Wait(ctx, offer.Queue{Namespace: "default", Kind: kind, Name: "flows"}, offer.Poller{Identity: "worker"})
+	if err != nil || data == nil {
+		return false
+	}
+	return assert.NoError(f, proto.Unmarshal(data, into))
+}
+
+func (f *flows) workflowTask() *workflowservice.PollWorkflowTaskQueueResponse {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	var task workflowservice.PollWorkflowTaskQueueResponse
+	require.True(f, f.poll(ctx, offer.Workflow, &task), "no workflow task came")
+	return &task
+}
+
+func (f *flows) activityTask() *workflowservice.PollActivityTaskQueueResponse {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	var task workflowservice.PollActivityTaskQueueResponse
+	require.True(f, f.poll(ctx, offer.Activity, &task), "no activity task came")
+	return &task
+}
+
+func (f *flows) respond(task *workflowservice.PollWorkflowTaskQueueResponse, commands ...*commandpb.Command) error {
+	return call.Ask(f.Context(), f.conn, f.subject(task.GetWorkflowExecution().GetWorkflowId(), subjects.VerbCompleteWorkflowTask),
+		&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: "default", TaskToken: task.TaskToken, Commands: commands}, nil)
+}
+
+func (f *flows) respondActivity(task *workflowservice.PollActivityTaskQueueResponse) error {
+	return call.Ask(f.Context(), f.conn, f.subject(task.GetWorkflowExecution().GetWorkflowId(), subjects.VerbCompleteActivity),
+		&workflowservice.RespondActivityTaskCompletedRequest{Namespace: "default", TaskToken: task.TaskToken}, nil)
+}
+
+func completeFlow() *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+		Attributes: &commandpb.Command_CompleteWorkflowExecutionCommandAttributes{
+			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{},
+		},
+	}
+}
+
+func scheduleActivity(id string) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
+		Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
+			ScheduleActivityTaskCommandAttributes: &commandpb.ScheduleActivityTaskCommandAttributes{
+				ActivityId: id, ActivityType: &commonpb.ActivityType{Name: "hello"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "flows"},
+				StartToCloseTimeout: durationpb.New(time.Minute),
+			},
+		},
+	}
+}
+
+func startTimer(id string, after time.Duration) *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_START_TIMER,
+		Attributes: &commandpb.Command_StartTimerCommandAttributes{StartTimerCommandAttributes: &commandpb.StartTimerCommandAttributes{
+			TimerId: id, StartToFireTimeout: durationpb.New(after),
+		}},
+	}
+}
+
+func (f *flows) status(id string) enumspb.WorkflowExecutionStatus {
+	f.Helper()
+	var got workflowservice.DescribeWorkflowExecutionResponse
+	require.NoError(f, call.Ask(f.Context(), f.conn, f.subject(id, subjects.VerbDescribe), &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+	}, &got))
+	return got.WorkflowExecutionInfo.Status
+}
+
+// settled waits until history has done all that the journals make due.
+func (f *flows) settled() {
+	f.Helper()
+	f.eventually("all entries are settled", func() bool {
+		for shard := range 2 {
+			of := f.names.Transfer(shard)
+			consumer, err := f.js.Consumer(f.Context(), of.Stream, of.Config.Durable)
+			if err != nil || consumer.CachedInfo().NumPending+uint64(consumer.CachedInfo().NumAckPending) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// wakeless removes the delayed messages of a workflow.
+func (f *flows) wakeless(id string) {
+	f.Helper()
+	f.purge(f.names.TaskStream(f.shard(flow(id))), f.names.ExecutionTimers(f.shard(flow(id)), flow(id)))
+}
+
+// ends works on a workflow's only task, and ends it.
+func (f *flows) ends(id string) {
+	f.Helper()
+	require.NoError(f, f.respond(f.workflowTask(), completeFlow()))
+	require.Equal(f, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, f.status(id))
+}
+
+// TestLostDeadline: the delayed message of a workflow that waits for a timer is set again.
+func TestLostDeadline(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.history()
+	f.begin("w")
+	require.NoError(t, f.respond(f.workflowTask(), startTimer("t", time.Hour)))
+	f.settled()
+	require.Empty(t, f.finds(false))
+	f.wakeless("w")
+	report, err := f.checker.Check(t.Context(), "", false)
+	require.NoError(t, err)
+	require.Equal(t, [3]int{0, 1, 1}, [3]int{report.Schedules, report.Workflows, len(report.Findings)})
+	f.mends(consistency.DeadlineMissing)
+	require.True(t, f.there(f.names.TaskStream(f.shard(flow("w"))), f.names.ExecutionTimers(f.shard(flow("w")), flow("w"))))
+}
+
+// TestLostDeadlineThatHasPassed: a workflow whose timer nobody let fire goes on, and ends.
+func TestLostDeadlineThatHasPassed(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.later(5 * time.Minute)
+	stop := f.history()
+	f.begin("w")
+	require.NoError(t, f.respond(f.workflowTask(), startTimer("t", 2*time.Second)))
+	f.settled()
+	stop()
+	f.wakeless("w")
+	found := f.finds(true)
+	require.Equal(t, []consistency.Kind{consistency.DeadlineMissing}, kindsOf(found))
+	require.True(t, found[0].Repaired)
+	f.history()
+	f.ends("w")
+}
+
+// TestLostTask: a task that no queue has is put into its queue again, and the workflow ends.
+func TestLostTask(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.history()
+	f.begin("w")
+	f.settled()
+	require.Empty(t, f.finds(false))
+	f.purge(f.names.BacklogStream(), f.names.Backlogs())
+	f.mends(consistency.TaskMissing)
+	require.NoError(t, f.respond(f.workflowTask(), scheduleActivity("a")))
+	f.settled()
+	f.purge(f.names.BacklogStream(), f.names.Backlogs())
+	f.mends(consistency.TaskMissing)
+	require.NoError(t, f.respondActivity(f.activityTask()))
+	f.ends("w")
+}
+
+// TestDamagedJournal: what cannot be replayed is named, and left to a person. The other workflows go on.
+func TestDamagedJournal(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	stop := f.history()
+	for _, id := range []string{"text", "foreign", "gap", "headless", "good"} {
+		f.begin(id)
+		require.NoError(t, f.respond(f.workflowTask(), startTimer("t", time.Hour)))
+	}
+	f.settled()
+	stop()
+	for id, body := range map[string]string{"text": "\x01not an entry", "foreign": "\x02and more"} {
+		_, err := f.js.Publish(t.Context(), f.names.Journal(f.shard(flow(id)), flow(id)), []byte(body))
+		require.NoError(t, err)
+	}
+	f.dropEntry("gap", 1)
+	f.dropEntry("headless", 0)
+	found := map[string]consistency.Kind{}
+	for _, one := range f.finds(true) {
+		assert.False(t, one.Repairable)
+		found[one.WorkflowID] = one.Kind
+	}
+	require.Equal(t, map[string]consistency.Kind{
+		"text": consistency.JournalDamaged, "foreign": consistency.JournalForeign, "gap": consistency.JournalDamaged,
+		"headless": consistency.JournalDamaged,
+	}, found)
+}
+
+// dropEntry removes an entry of a journal.
+func (f *flows) dropEntry(id string, index int) {
+	f.Helper()
+	shard := f.shard(flow(id))
+	stream, err := f.js.Stream(f.Context(), f.names.JournalStream(shard))
+	require.NoError(f, err)
+	for from := uint64(1); ; index-- {
+		msg, err := stream.GetMsg(f.Context(), from, jetstream.WithGetMsgSubject(f.names.Journal(shard, flow(id))))
+		require.NoError(f, err)
+		if index == 0 {
+			require.NoError(f, stream.DeleteMsg(f.Context(), msg.Sequence))
+			return
+		}
+		from = msg.Sequence + 1
+	}
+}
+
+// TestLeftoversOfNoWorkflow: delayed messages and tasks of a workflow without a journal are removed.
+func TestLeftoversOfNoWorkflow(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.history()
+	f.begin("w")
+	f.settled()
+	f.purge(f.names.JournalStream(f.shard(flow("w"))), f.names.Journal(f.shard(flow("w")), flow("w")))
+	shard, at := f.shard(flow("x")), time.Now().Add(time.Hour)
+	_, err := f.js.PublishMsg(t.Context(), &nats.Msg{Subject: f.names.ExecutionTimer(shard, flow("x"), at), Header: nats.Header{
+		"Nats-Schedule": {"@at " + at.UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {f.names.ExecutionDue(shard, flow("x"))},
+	}})
+	require.NoError(t, err)
+	f.mends(consistency.TaskOrphaned, consistency.TimerOrphaned)
+}
+
+// TestEndThatNobodyTold: the report of a workflow's end is lost. The schedule is told how it really ended.
+func TestEndThatNobodyTold(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.later(2 * time.Hour)
+	f.history()
+	key := f.create("a", 100*time.Hour, func(r *schedule.CreateRequest) {
+		r.Action = schedule.Action{Kind: schedule.ActionWorkflow, Type: "greet", TaskQueue: "flows"}
+	})
+	f.trigger("a")
+	task := f.workflowTask()
+	var running []schedule.Run
+	f.eventually("it runs", func() bool {
+		running = f.describe("a").Info.RunningWorkflows
+		return len(running) == 1
+	})
+	shard := f.shard(key)
+	stream, config := f.names.CallbackStream(shard), f.names.ConsumersOfPool(shard, subjects.PoolInvoker)[1].Config
+	deaf := config
+	deaf.FilterSubjects = []string{f.names.Callback(shard, key, "none", "none")}
+	_, err := f.js.UpdateConsumer(t.Context(), stream, deaf)
+	require.NoError(t, err)
+	require.NoError(t, f.respond(task, completeFlow()))
+	f.eventually("the report is stored", func() bool { return f.there(stream, f.names.Callbacks(shard)) })
+	f.purge(stream, f.names.Callbacks(shard))
+	_, err = f.js.UpdateConsumer(t.Context(), stream, config)
+	require.NoError(t, err)
+	f.mends(consistency.EndUntold)
+	f.completes("a", wire.BufferedStart{RunID: running[0].RunID})
+}
+
+// TestStrandedWake: a message for history that its consumer has passed over is sent again.
+func TestStrandedWake(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	stop := f.history()
+	f.begin("w")
+	require.NoError(t, f.respond(f.workflowTask(), startTimer("t", 2*time.Second)))
+	f.settled()
+	stop()
+	f.passOver("w")
+	f.mends(consistency.TaskStranded)
+	f.history()
+	f.ends("w")
+}
+
+// passOver waits for the message that wakes history because of a workflow, and loses it as a server might: see plantPassedOver.
+func (f *flows) passOver(id string) {
+	f.Helper()
+	shard := f.shard(flow(id))
+	stream, config := f.names.TaskStream(shard), f.names.ConsumersOfPool(shard, subjects.PoolHistory)[0].Config
+	narrow, later := config, f.names.ExecutionDue(shard, flow("later"))
+	narrow.FilterSubjects = []string{later}
+	consumer, err := f.js.UpdateConsumer(f.Context(), stream, narrow)
+	require.NoError(f, err)
+	f.eventually("the timer has fired", func() bool { return f.there(stream, f.names.ExecutionDue(shard, flow(id))) })
+	_, err = f.js.Publish(f.Context(), later, nil)
+	require.NoError(f, err)
+	msg, err := consumer.Next()
+	require.NoError(f, err)
+	require.NoError(f, msg.DoubleAck(f.Context()))
+	_, err = f.js.UpdateConsumer(f.Context(), stream, config)
+	require.NoError(f, err)
+}
+
+// TestBusyWorkflowsAreConsistent checks again and again while workflows begin, go on and end.
+func TestBusyWorkflowsAreConsistent(t *testing.T) {
+	t.Parallel()
+	conn, js := natstest.Connect(t, natstest.Shared(t))
+	f := flowsOn(newInstallationOn(t, conn, js, 1, busyPause))
+	f.history()
+	f.history()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	for range 4 {
+		running.Go(func() { f.workOn(ctx) })
+		running.Go(func() { f.workOnActivities(ctx) })
+	}
+	running.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			f.begin(fmt.Sprint("w", n))
+		}
+	})
+	for range busyLooks {
+		report, err := f.checker.Check(ctx, "", false)
+		require.NoError(t, err)
+		for _, one := range report.Findings {
+			assert.Fail(t, "inconsistent", "%s %s %s: %s", one.WorkflowID, one.Kind, one.About, one.What)
+		}
+		t.Logf("%d workflows", report.Workflows)
+	}
+}
+
+// workOn works on workflows with an activity, and a timer, until ctx ends.
+func (f *flows) workOn(ctx context.Context) {
+	for ctx.Err() == nil {
+		var task workflowservice.PollWorkflowTaskQueueResponse
+		if !f.poll(ctx, offer.Workflow, &task) {
+			continue
+		}
+		commands := []*commandpb.Command{scheduleActivity("a"), startTimer("t", 100*time.Millisecond)}
+		if events := task.GetHistory().GetEvents(); len(events) > 3 {
+			commands = nil
+			if task.GetStartedEventId() > 10 {
+				commands = []*commandpb.Command{completeFlow()}
+			}
+		}
+		f.tolerate(f.respond(&task, commands...))
+	}
+}
+
+func (f *flows) workOnActivities(ctx context.Context) {
+	for ctx.Err() == nil {
+		var task workflowservice.PollActivityTaskQueueResponse
+		if f.poll(ctx, offer.Activity, &task) {
+			f.tolerate(f.respondActivity(&task))
+		}
+	}
+}
+
+// tolerate accepts that a workflow has ended, or that the test has.
+func (f *flows) tolerate(err error) {
+	if err != nil && f.Context().Err() == nil && !errors.Is(err, context.Canceled) {
+		f.Log(err)
+	}
+}
