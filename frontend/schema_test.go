@@ -99,9 +99,12 @@ func TestSchemasOfTrigger(t *testing.T) {
 	assert.Equal(t, `{"type":"object","properties":{"id":{"type":"string"},"overlap":{"$ref":"#/$defs/OverlapPolicy"},`+
 		`"note":{"type":"string"},"input":{"description":"any JSON"},`+
 		`"headers":{"type":"object","additionalProperties":{"type":"string"}},`+
-		`"memo":{"type":"object","additionalProperties":{"description":"any JSON"}},"requestId":{"type":"string"}},`+
+		`"memo":{"type":"object","additionalProperties":{"description":"any JSON"}},`+
+		`"nominalTime":{"$ref":"#/$defs/Time"},"requestId":{"type":"string"}},`+
 		`"$defs":{"OverlapPolicy":{"type":"string",`+
-		`"enum":["","skip","buffer_one","buffer_all","cancel_other","terminate_other","allow_all"]}},`+
+		`"enum":["","skip","buffer_one","buffer_all","cancel_other","terminate_other","allow_all"]},`+
+		`"Time":{"type":"string","pattern":"^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d([.,]\\d+)?(Z|[+-]\\d\\d:\\d\\d)$",`+
+		`"format":"date-time"}},`+
 		`"required":["id"],"additionalProperties":false}`, request)
 	assert.Equal(t, `{"type":"object","properties":{"id":{"type":"string"},"triggerId":{"type":"string"}},`+
 		`"required":["id","triggerId"]}`, reply)

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
 func (in *installation) describe(name string) *workflowservice.DescribeNamespaceResponse {
@@ -74,10 +76,12 @@ func TestLifeOfANamespace(t *testing.T) {
 	deleted, err := in.operators.DeleteNamespace(t.Context(), &operatorservice.DeleteNamespaceRequest{Namespace: "shop"})
 	require.NoError(t, err)
 	assert.Equal(t, "shop", deleted.DeletedNamespace)
-	_, err = in.StartWorkflowExecution(t.Context(), &workflowservice.StartWorkflowExecutionRequest{Namespace: "shop"})
-	var marked *serviceerror.NamespaceInvalidState
-	var gone *serviceerror.NamespaceNotFound
-	assert.True(t, errors.As(err, &marked) || errors.As(err, &gone), "%v", err)
+	natstest.Eventually(t, patience, "starts are refused", func() bool {
+		_, err := in.StartWorkflowExecution(t.Context(), &workflowservice.StartWorkflowExecutionRequest{Namespace: "shop"})
+		var marked *serviceerror.NamespaceInvalidState
+		var gone *serviceerror.NamespaceNotFound
+		return errors.As(err, &marked) || errors.As(err, &gone)
+	})
 }
 
 // TestNamespacesRefuse what Carillon does not keep.

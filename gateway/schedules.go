@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -57,18 +56,7 @@ func requestID(id, purpose string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(purpose+"\x00"+id)).String()
 }
 
-// checkScheduleFields refuses memo and search attributes of a schedule itself: those of its workflows are in its action.
-func checkScheduleFields(memo *common.Memo, attributes *common.SearchAttributes) error {
-	switch {
-	case len(memo.GetFields()) > 0:
-		return scheduleproto.Unimplemented("memo")
-	case len(attributes.GetIndexedFields()) > 0:
-		return scheduleproto.Unimplemented("search_attributes")
-	}
-	return nil
-}
-
-// CreateSchedule creates a schedule. A trigger of the initial patch that has an overlap policy of its own is a request of its own.
+// CreateSchedule creates a schedule. A trigger of the initial patch that has an overlap policy or a time of its own is a request of its own.
 func (s *workflowService) CreateSchedule(
 	ctx context.Context, r *workflowservice.CreateScheduleRequest,
 ) (*workflowservice.CreateScheduleResponse, error) {
@@ -94,11 +82,11 @@ func (s *workflowService) CreateSchedule(
 func createRequest(r *workflowservice.CreateScheduleRequest) (
 	request schedule.CreateRequest, later *schedule.Trigger, err error,
 ) {
-	if err := checkScheduleFields(r.Memo, r.SearchAttributes); err != nil {
-		return request, nil, err
-	}
 	request = schedule.CreateRequest{ID: r.ScheduleId, RequestID: requestID(r.RequestId, "create")}
 	if request.Schedule, err = scheduleproto.Parse(r.Schedule); err != nil {
+		return request, nil, err
+	}
+	if err = scheduleproto.SetFields(&request.Schedule, r.Memo, r.SearchAttributes); err != nil {
 		return request, nil, err
 	}
 	patch, err := scheduleproto.Patch(r.InitialPatch)
@@ -124,7 +112,7 @@ func initialPatch(request *schedule.CreateRequest, patch *schedule.PatchRequest)
 		return nil, nil
 	}
 	own := request.Policies.Overlap.Or(schedule.OverlapSkip)
-	if patch.Trigger.Overlap.Or(own) != own {
+	if patch.Trigger.Overlap.Or(own) != own || !patch.Trigger.NominalTime.IsZero() {
 		return patch.Trigger, nil
 	}
 	request.TriggerNow = true
@@ -147,8 +135,12 @@ func (s *workflowService) DescribeSchedule(
 	if err != nil {
 		return nil, err
 	}
+	memo, attributes, err := scheduleproto.Fields(&d.Schedule)
+	if err != nil {
+		return nil, err
+	}
 	return &workflowservice.DescribeScheduleResponse{
-		Schedule: shown, Info: scheduleproto.Info(&d.Info), Memo: &common.Memo{}, SearchAttributes: &common.SearchAttributes{},
+		Schedule: shown, Info: scheduleproto.Info(&d.Info), Memo: memo, SearchAttributes: attributes,
 		ConflictToken: scheduleproto.Token(d.ConflictToken),
 	}, nil
 }
@@ -158,7 +150,7 @@ func (s *workflowService) UpdateSchedule(
 	ctx context.Context, r *workflowservice.UpdateScheduleRequest,
 ) (*workflowservice.UpdateScheduleResponse, error) {
 	token, err := scheduleproto.ParseToken(r.ConflictToken)
-	if err := cmp.Or(err, checkScheduleFields(r.Memo, r.SearchAttributes)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	api, err := s.schedule(r, r.Identity, r.RequestId)
@@ -187,6 +179,9 @@ func updateOnce(
 		return true, errTokenMismatch
 	}
 	next, err := scheduleproto.Replace(&current.Schedule, r.Schedule)
+	if err == nil {
+		err = scheduleproto.SetFields(&next, r.Memo, r.SearchAttributes)
+	}
 	if err != nil {
 		return false, err
 	}

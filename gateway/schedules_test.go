@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdkclient "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -88,12 +89,50 @@ func TestCreateSchedule(t *testing.T) {
 		var invalid *serviceerror.InvalidArgument
 		assert.ErrorAs(t, err, &invalid)
 	}
-	_, err = in.CreateSchedule(t.Context(), &workflowservice.CreateScheduleRequest{
-		Namespace: "default", ScheduleId: "t", Schedule: hourly(), Memo: &common.Memo{Fields: map[string]*common.Payload{"a": {}}},
+}
+
+// TestScheduleFields: memo and search attributes of a schedule itself are described, listed, searched for, kept by an update that says nothing
+// of them, and replaced by one that does.
+func TestScheduleFields(t *testing.T) {
+	t.Parallel()
+	in := seen(t)
+	customer := func(name string) *common.SearchAttributes {
+		return &common.SearchAttributes{IndexedFields: map[string]*common.Payload{"CustomerId": {
+			Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")}, Data: []byte(`"` + name + `"`),
+		}}}
+	}
+	memo := &common.Memo{Fields: map[string]*common.Payload{"raw": {Metadata: map[string][]byte{"encoding": []byte("binary/plain")}, Data: []byte{0}}}}
+	_, err := in.CreateSchedule(t.Context(), &workflowservice.CreateScheduleRequest{
+		Namespace: "default", ScheduleId: "s", Schedule: hourly(), Memo: memo, SearchAttributes: customer("acme"),
 	})
-	var unimplemented *serviceerror.Unimplemented
-	require.ErrorAs(t, err, &unimplemented)
-	assert.ErrorContains(t, err, "memo: is not implemented")
+	require.NoError(t, err)
+	in.createSchedule("other")
+	found := func(name string) []*schedulepb.ScheduleListEntry {
+		page, err := in.ListSchedules(t.Context(), &workflowservice.ListSchedulesRequest{
+			Namespace: "default", Query: "CustomerId = '" + name + "'",
+		})
+		require.NoError(t, err)
+		return page.Schedules
+	}
+	require.Len(t, found("acme"), 1)
+	assert.True(t, proto.Equal(memo, found("acme")[0].Memo))
+	assert.True(t, proto.Equal(customer("acme"), found("acme")[0].SearchAttributes))
+
+	update := &workflowservice.UpdateScheduleRequest{Namespace: "default", ScheduleId: "s", Schedule: in.describeSchedule("s").Schedule}
+	_, err = in.UpdateSchedule(t.Context(), update)
+	require.NoError(t, err)
+	d := in.describeSchedule("s")
+	assert.True(t, proto.Equal(memo, d.Memo) && proto.Equal(customer("acme"), d.SearchAttributes))
+	update.SearchAttributes = customer("globex")
+	_, err = in.UpdateSchedule(t.Context(), update)
+	require.NoError(t, err)
+	assert.Empty(t, found("acme"))
+	require.Len(t, found("globex"), 1)
+	update.SearchAttributes, update.Memo = &common.SearchAttributes{}, &common.Memo{}
+	_, err = in.UpdateSchedule(t.Context(), update)
+	require.NoError(t, err)
+	assert.Empty(t, found("globex"))
+	assert.Empty(t, in.describeSchedule("s").Memo.Fields)
 }
 
 // TestInitialPatch: both ways in which a new schedule is triggered leave one trigger, also if the request is repeated.

@@ -51,6 +51,7 @@ type installation struct {
 	grpc    *grpc.ClientConn
 	address string
 	stop    func() // the gateway
+	without func() // stops the frontend without an index
 }
 
 // install runs an installation on the shared server until the end of the test.
@@ -88,7 +89,7 @@ func (in *installation) runFrontend() {
 	require.NoError(in.t, err)
 	f, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: in.names, Logger: in.logger()})
 	require.NoError(in.t, err)
-	in.run(f.Run)
+	in.without = in.run(f.Run)
 	<-f.Ready()
 }
 

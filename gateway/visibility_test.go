@@ -38,6 +38,7 @@ type visible struct {
 func seen(t *testing.T) *visible {
 	t.Helper()
 	in := install(t)
+	in.without()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
 	facts, err := topology.Ensure(t.Context(), js, in.names, topology.Settings{})
 	require.NoError(t, err)

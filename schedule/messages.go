@@ -237,6 +237,9 @@ type Trigger struct {
 	Input   json.RawMessage            `json:"input,omitempty"`
 	Headers map[string]string          `json:"headers,omitempty"`
 	Memo    map[string]json.RawMessage `json:"memo,omitempty"`
+	// NominalTime is the time at which the start counts as due, in whole seconds, in the past or the future. It becomes part of the workflow
+	// ID. Zero means the time of the request. The start is made at once in any case.
+	NominalTime time.Time `json:"nominalTime,omitzero"`
 }
 
 // Overrides reports whether the trigger replaces part of the action.

@@ -13,6 +13,10 @@ type Schedule struct {
 	Action   Action   `json:"action"`
 	Policies Policies `json:"policies"`
 	State    State    `json:"state"`
+	// Memo and SearchAttributes belong to the schedule itself; its runs are not given them. Their values are payloads, whatever the kind of
+	// the action: see [Action].
+	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
+	SearchAttributes map[string]json.RawMessage `json:"searchAttributes,omitempty"`
 }
 
 // Spec says when a schedule is due (docs/semantics.md §2). It is the union of its calendars, structured calendars, intervals, cron
@@ -160,6 +164,9 @@ type Action struct {
 	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
 	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
 	Priority int `json:"priority,omitempty"`
+	// FairnessKey and FairnessWeight are part of the priority of a workflow: kept with it, and shown to its code. They order nothing.
+	FairnessKey    string  `json:"fairnessKey,omitempty"`
+	FairnessWeight float64 `json:"fairnessWeight,omitempty"`
 }
 
 // RetryPolicy says how often, and with which waits, a worker attempts a run whose handler returned an error.

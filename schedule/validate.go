@@ -37,7 +37,7 @@ const (
 )
 
 // Validate reports the first thing in s that can never work, as an *Error with CodeInvalidArgument, the path of the field and the accepted
-// values. It checks spec, action, policies and state in this order, so the same schedule always gives the same error. It is the only
+// values. It checks spec, action, policies, state and the rest in this order, so the same schedule always gives the same error. It is the only
 // validation: the client, the command line and the frontend all call it.
 //
 // The zero Schedule is invalid: an action needs a type and a task queue.
@@ -47,6 +47,8 @@ func (s Schedule) Validate() error {
 		Prefix("action", s.Action.Validate()),
 		Prefix("policies", s.Policies.Validate()),
 		Prefix("state", s.State.Validate()),
+		validateMap("memo", s.Memo, validatePayload),
+		validateMap("searchAttributes", s.SearchAttributes, validatePayload),
 	)
 }
 

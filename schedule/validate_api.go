@@ -229,7 +229,16 @@ func (t Trigger) Validate() error {
 		validateInput("input", t.Input),
 		validateMap("headers", t.Headers, validateHeader),
 		validateMap("memo", t.Memo, validateJSON),
+		validateNominal(t.NominalTime),
 	)
+}
+
+// validateNominal refuses fractions of a second, which no time of a spec has.
+func validateNominal(at time.Time) error {
+	if at.Nanosecond() != 0 {
+		return Invalid("nominalTime", "has fractions of a second: use whole seconds")
+	}
+	return nil
 }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does, with a path relative to r. Both ends are

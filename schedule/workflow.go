@@ -66,6 +66,8 @@ func (a Action) validateKind() error {
 	switch {
 	case len(a.HeaderPayloads) > 0:
 		return Invalid("headerPayloads", "is for workflows: use headers, or the kind %q", ActionWorkflow)
+	case a.FairnessKey != "" || a.FairnessWeight != 0:
+		return Invalid("fairnessKey", "is for workflows: use the kind %q", ActionWorkflow)
 	case a.UserMetadata != nil:
 		return Invalid("userMetadata", "is for workflows: use memo, or the kind %q", ActionWorkflow)
 	}
@@ -79,6 +81,9 @@ func (a Action) validateWorkflow() error {
 	case a.RetryPolicy != nil:
 		return Invalid("retryPolicy", "does not work for workflows yet: give one to their activities instead")
 	}
+	if err := a.validateFairness(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.HeaderPayloads)) {
 		if _, twice := a.Headers[name]; twice {
 			return Invalid(jsontext.JoinKey("headerPayloads", name), "is in headers too: use one of the two")
@@ -90,6 +95,20 @@ func (a Action) validateWorkflow() error {
 		}
 	}
 	return nil
+}
+
+// The bounds of what Temporal calls fairness.
+const (
+	maxFairnessKeyBytes = 64
+	minFairnessWeight   = 0.001
+	maxFairnessWeight   = 1000
+)
+
+func (a Action) validateFairness() error {
+	if w := a.FairnessWeight; w != 0 && !(w >= minFairnessWeight && w <= maxFairnessWeight) {
+		return Invalid("fairnessWeight", "%v is out of range: use %v to %v, or 0 for the default", w, minFairnessWeight, maxFairnessWeight)
+	}
+	return validateText("fairnessKey", a.FairnessKey, maxFairnessKeyBytes)
 }
 
 // validateArguments checks the input of a workflow: a list of payloads, or none.

@@ -98,6 +98,8 @@ func (f *createFlags) defineAction() {
 	f.duration("heartbeat-timeout", "end an attempt whose code has shown no sign of life for `DURATION`, at least 10s",
 		&action.HeartbeatTimeout)
 	f.int("priority", "order the runs of a task queue by `N`, from 1, the first, to 5; 3 if not given", &action.Priority)
+	f.string("fairness-key", "`KEY` of the fairness of a workflow, for its code to see", &action.FairnessKey)
+	f.float("fairness-weight", "`WEIGHT` of that, 0.001 to 1000", &action.FairnessWeight)
 	f.duration(retryFlags[0], "wait `DURATION` before the second attempt; 1s if not given", &f.retry.InitialInterval)
 	f.float(retryFlags[1], "multiply the wait by `FACTOR` after each attempt; 2 if not given", &f.retry.BackoffCoefficient)
 	f.duration(retryFlags[2], "wait `DURATION` at most; 100 times the first wait if not given", &f.retry.MaximumInterval)
@@ -135,6 +137,8 @@ func (f *createFlags) defineState(paused string) {
 	state := &f.request.State
 	f.bool("paused", paused, &state.Paused)
 	f.string("notes", "free `TEXT`: what it is for, or why it is paused", &state.Notes)
+	pairs(&f.binder, "schedule-memo", "`NAME=JSON` to keep with the schedule itself; repeatable", &f.request.Memo, parseJSON)
+	pairs(&f.binder, "schedule-search-attribute", "`NAME=JSON` to find the schedule itself by; repeatable", &f.request.SearchAttributes, parseJSON)
 	remaining := f.flags.Int("remaining-actions", 0, "start `N` actions and no more, manual ones not counted")
 	f.onGiven("remaining-actions", func() error {
 		state.LimitedActions, state.RemainingActions = true, *remaining

@@ -58,6 +58,7 @@ func (f *triggerFlags) define(cmd *cobra.Command, env Env) {
 		request := &f.request
 		f.input(env, &request.Input, "input in the place of that of the action")
 		pairs(&f.binder, "header", "`NAME=TEXT` over the headers of the action; repeatable", &request.Headers, asText)
+		parsed(&f.binder, "nominal-time", "`TIME` at which the run counts as due; now if not given", &request.NominalTime, timeParser(env.Now))
 		pairs(&f.binder, "memo", "`NAME=JSON` over the memo of the action; repeatable", &request.Memo, parseJSON)
 	})
 }

@@ -137,6 +137,11 @@ func (p Payload) Text() json.RawMessage {
 	return text
 }
 
+// Plain returns the JSON value of a payload of the encoding json/plain, whatever its other metadata say.
+func (p Payload) Plain() (value json.RawMessage, ok bool) {
+	return p.Data, string(p.Metadata[keyEncoding]) == encodingJSON
+}
+
 // standsForItself reports whether Parse makes the same payload of the data.
 func (p Payload) standsForItself() bool {
 	if jsontext.Check(p.Data, maxDepth) != nil || len(compact(p.Data)) != len(p.Data) || string(p.Data) == "null" {

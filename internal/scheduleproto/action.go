@@ -90,12 +90,10 @@ func refuse(w *workflowpb.NewWorkflowExecutionInfo) error {
 	}{
 		{"retryPolicy", w.RetryPolicy != nil},
 		{"versioningOverride", w.VersioningOverride != nil},
-		{"priority.fairnessKey", w.GetPriority().GetFairnessKey() != ""},
-		{"priority.fairnessWeight", w.GetPriority().GetFairnessWeight() != 0},
 		{"taskQueue.normalName", w.GetTaskQueue().GetNormalName() != ""},
 	} {
 		if field.set {
-			return Unimplemented("schedule.action.startWorkflow." + field.name)
+			return unimplemented("schedule.action.startWorkflow." + field.name)
 		}
 	}
 	reuse := w.WorkflowIdReusePolicy
@@ -108,15 +106,16 @@ func refuse(w *workflowpb.NewWorkflowExecutionInfo) error {
 	return nil
 }
 
-// Unimplemented returns the error for a field that there is no place for. SDKs look for its words.
-func Unimplemented(field string) error {
+// unimplemented returns the error for a field that there is no place for. SDKs look for its words.
+func unimplemented(field string) error {
 	return serviceerror.NewUnimplemented(field + ": is not implemented for schedules: leave it out")
 }
 
 func parseWorkflow(w *workflowpb.NewWorkflowExecutionInfo) (a schedule.Action, err error) {
 	a = schedule.Action{
 		Kind: schedule.ActionWorkflow, Type: w.GetWorkflowType().GetName(), WorkflowID: w.WorkflowId, TaskQueue: w.GetTaskQueue().GetName(),
-		Priority: int(w.GetPriority().GetPriorityKey()),
+		Priority: int(w.GetPriority().GetPriorityKey()), FairnessKey: w.GetPriority().GetFairnessKey(),
+		FairnessWeight: float64(w.GetPriority().GetFairnessWeight()),
 	}
 	for _, timeout := range []struct {
 		name string

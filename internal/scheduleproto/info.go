@@ -30,8 +30,12 @@ func Entry(d *schedule.Description) (*schedulepb.ScheduleListEntry, error) {
 	if err != nil {
 		return nil, schedule.Prefix("spec", err)
 	}
+	memo, attributes, err := Fields(&d.Schedule)
+	if err != nil {
+		return nil, err
+	}
 	return &schedulepb.ScheduleListEntry{
-		ScheduleId: d.ID, Memo: &commonpb.Memo{}, SearchAttributes: &commonpb.SearchAttributes{},
+		ScheduleId: d.ID, Memo: memo, SearchAttributes: attributes,
 		Info: &schedulepb.ScheduleListInfo{
 			Spec: spec, WorkflowType: typeProto(&d.Action), Notes: d.State.Notes, Paused: d.State.Paused,
 			RecentActions: actions(d.Info.RecentActions), FutureActionTimes: timesProto(d.Info.FutureActionTimes),

@@ -9,6 +9,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/internal/scheduleproto"
@@ -18,19 +19,21 @@ import (
 func TestPatch(t *testing.T) {
 	t.Parallel()
 	r, err := scheduleproto.Patch(&schedulepb.SchedulePatch{
-		Pause: "broken", TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL},
+		Pause: "broken", TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{
+			OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, ScheduledTime: timestamppb.New(to.Add(time.Millisecond)),
+		},
 		BackfillRequest: []*schedulepb.BackfillRequest{{
 			StartTime: timestamppb.New(from), EndTime: timestamppb.New(to), OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
 		}},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, schedule.PatchRequest{
-		Pause: &schedule.Note{Note: "broken"}, Trigger: &schedule.Trigger{Overlap: schedule.OverlapAllowAll},
+		Pause: &schedule.Note{Note: "broken"}, Trigger: &schedule.Trigger{Overlap: schedule.OverlapAllowAll, NominalTime: to},
 		Backfills: []schedule.BackfillRange{{Start: from, End: to, Overlap: schedule.OverlapBufferOne}},
 	}, r)
 	for field, p := range map[string]*schedulepb.SchedulePatch{
 		"patch.timeSkippingConfig":               {TimeSkippingConfig: &commonpb.TimeSkippingConfig{}},
-		"patch.triggerImmediately.scheduledTime": {TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{ScheduledTime: timestamppb.New(from)}},
+		"patch.triggerImmediately.scheduledTime": {TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{ScheduledTime: &timestamppb.Timestamp{Nanos: -1}}},
 		"patch.triggerImmediately.overlapPolicy": {TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: -1}},
 		"patch.backfillRequest[0].endTime":       {BackfillRequest: []*schedulepb.BackfillRequest{{EndTime: &timestamppb.Timestamp{Nanos: -1}}}},
 	} {
@@ -47,8 +50,10 @@ func TestQueries(t *testing.T) {
 		"`TemporalSchedulePaused`=false AND ScheduleId IN (\"it's\", 'TemporalSchedulePaused')": "paused=false AND id IN ('it''s', 'TemporalSchedulePaused')",
 		"ScheduleNextActionTime < '2027-01-01'":                                                 "nextTime < '2027-01-01'",
 		"id = 'a''b' or attr.'Größe' = 1e6":                                                     "id = 'a''b' or attr.'Größe' = 1e6",
-		"id = 'open":                                                                            "id = 'open",
-		"`":                                                                                     "`",
+		"CustomerId = 'acme' or NOT `in` IS NULL and `ScheduleId` <> 'x'":                       "scheduleAttr.CustomerId = 'acme' or NOT scheduleAttr.in IS NULL and id <> 'x'",
+		"`Größe` > 1 and memo.a = 2 and scheduleMemo.b = true":                                  "scheduleAttr.'Größe' > 1 and memo.a = 2 and scheduleMemo.b = true",
+		"id = 'open": "id = 'open",
+		"`":          "`",
 	} {
 		assert.Equal(t, want, scheduleproto.Query(text))
 	}
@@ -77,7 +82,17 @@ func TestInfo(t *testing.T) {
 	assert.EqualValues(t, 15, info.ActionCount+info.MissedCatchupWindow+info.OverlapSkipped+info.BufferDropped+info.BufferSize)
 
 	native := native()
+	payload := func(data string) *commonpb.Payload {
+		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")}, Data: []byte(data)}
+	}
+	memo := &commonpb.Memo{Fields: map[string]*commonpb.Payload{"m": payload("1")}}
+	attributes := &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{"a": payload(`"x"`)}}
+	require.NoError(t, scheduleproto.SetFields(&native, memo, attributes))
+	require.NoError(t, scheduleproto.SetFields(&native, nil, nil), "changes nothing")
 	entry, err := scheduleproto.Entry(&schedule.Description{ID: "s", Schedule: native})
 	require.NoError(t, err)
 	assert.Equal(t, "carillon-run:report", entry.Info.WorkflowType.Name)
+	assert.True(t, proto.Equal(memo, entry.Memo) && proto.Equal(attributes, entry.SearchAttributes))
+	require.NoError(t, scheduleproto.SetFields(&native, &commonpb.Memo{}, &commonpb.SearchAttributes{}))
+	assert.Empty(t, len(native.Memo)+len(native.SearchAttributes))
 }

@@ -9,7 +9,7 @@
 //
 // All functions are pure. Errors are values of schedule.Error, or of Temporal's package serviceerror.
 //
-// The package may import schedule, internal/jsontext, internal/wire and internal/workflows.
+// The package may import schedule, internal/jsontext, internal/search/query, internal/wire and internal/workflows.
 package scheduleproto
 
 import (
@@ -105,6 +105,7 @@ func Replace(current *schedule.Schedule, p *schedulepb.Schedule) (schedule.Sched
 	}
 	next.Policies.ConcurrencyLimit, next.Policies.CatchupMode = current.Policies.ConcurrencyLimit, current.Policies.CatchupMode
 	next.Policies.LostRuns = current.Policies.LostRuns
+	next.Memo, next.SearchAttributes = current.Memo, current.SearchAttributes
 	if err := replaceSpec(current, &next, before.Spec, after.Spec); err != nil {
 		return next, err
 	}

@@ -43,7 +43,7 @@ func full() schedule.Schedule {
 			ExcludeCalendars: []schedule.Calendar{{Month: "aug"}},
 		},
 		Action: schedule.Action{
-			Kind: schedule.ActionWorkflow, Type: "Report", WorkflowID: "report", TaskQueue: "reports", Priority: 2,
+			Kind: schedule.ActionWorkflow, Type: "Report", WorkflowID: "report", TaskQueue: "reports", Priority: 2, FairnessKey: "acme", FairnessWeight: 2.5,
 			Input:            json.RawMessage(`["a",1,null,{"metadata":{"encoding":"YmluYXJ5L3BsYWlu"},"data":"AP8="}]`),
 			HeaderPayloads:   map[string]json.RawMessage{"h": json.RawMessage(`"x"`)},
 			Memo:             map[string]json.RawMessage{"m": json.RawMessage(`{"a":1}`)},
@@ -215,16 +215,14 @@ func TestNothingIsDropped(t *testing.T) {
 	type workflow = workflowpb.NewWorkflowExecutionInfo
 	external := &commonpb.Payload{ExternalPayloads: []*commonpb.Payload_ExternalPayloadDetails{{SizeBytes: 1}}}
 	for field, change := range map[string]func(*workflow){
-		"retryPolicy":             func(w *workflow) { w.RetryPolicy = &commonpb.RetryPolicy{} },
-		"versioningOverride":      func(w *workflow) { w.VersioningOverride = &workflowpb.VersioningOverride{} },
-		"priority.fairnessKey":    func(w *workflow) { w.Priority = &commonpb.Priority{FairnessKey: "k"} },
-		"priority.fairnessWeight": func(w *workflow) { w.Priority = &commonpb.Priority{FairnessWeight: 2} },
-		"taskQueue.normalName":    func(w *workflow) { w.TaskQueue = &taskqueuepb.TaskQueue{Name: "q", NormalName: "n"} },
-		"cronSchedule":            func(w *workflow) { w.CronSchedule = "* * * * *" },
-		"workflowIdReusePolicy":   func(w *workflow) { w.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE },
-		"input[0]":                func(w *workflow) { w.Input = &commonpb.Payloads{Payloads: []*commonpb.Payload{external}} },
-		"memo.m":                  func(w *workflow) { w.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"m": external}} },
-		"workflowRunTimeout":      func(w *workflow) { w.WorkflowRunTimeout = durationpb.New(1<<63 - 1); w.WorkflowRunTimeout.Seconds++ },
+		"retryPolicy":           func(w *workflow) { w.RetryPolicy = &commonpb.RetryPolicy{} },
+		"versioningOverride":    func(w *workflow) { w.VersioningOverride = &workflowpb.VersioningOverride{} },
+		"taskQueue.normalName":  func(w *workflow) { w.TaskQueue = &taskqueuepb.TaskQueue{Name: "q", NormalName: "n"} },
+		"cronSchedule":          func(w *workflow) { w.CronSchedule = "* * * * *" },
+		"workflowIdReusePolicy": func(w *workflow) { w.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE },
+		"input[0]":              func(w *workflow) { w.Input = &commonpb.Payloads{Payloads: []*commonpb.Payload{external}} },
+		"memo.m":                func(w *workflow) { w.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"m": external}} },
+		"workflowRunTimeout":    func(w *workflow) { w.WorkflowRunTimeout = durationpb.New(1<<63 - 1); w.WorkflowRunTimeout.Seconds++ },
 	} {
 		p := shown(t, full())
 		change(p.Action.GetStartWorkflow())

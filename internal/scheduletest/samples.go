@@ -49,7 +49,9 @@ func Schedule() schedule.Schedule {
 			PauseOnFailure:         true,
 			KeepOriginalWorkflowID: true,
 		},
-		State: schedule.State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
+		State:            schedule.State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
+		Memo:             map[string]json.RawMessage{"ticket": json.RawMessage(`"OPS-1"`)},
+		SearchAttributes: map[string]json.RawMessage{"customer": json.RawMessage(`"acme"`)},
 	}
 }
 
@@ -66,6 +68,7 @@ func workflowAction(a schedule.Action) schedule.Action {
 	long := json.RawMessage(`{"metadata":{"encoding":"YmluYXJ5L3BsYWlu"},"data":"AP8="}`)
 	a.Kind, a.Input = schedule.ActionWorkflow, json.RawMessage(`[{"to":"<ops> & co"},null,`+string(long)+`]`)
 	a.HeaderPayloads = map[string]json.RawMessage{"trace": long}
+	a.FairnessKey, a.FairnessWeight = "acme", 2.5
 	a.UserMetadata = &schedule.UserMetadata{Summary: json.RawMessage(`"the daily report"`), Details: json.RawMessage(`"for *ops*"`)}
 	return a
 }
@@ -197,6 +200,7 @@ func trigger() *schedule.Trigger {
 	return &schedule.Trigger{
 		Overlap: schedule.OverlapAllowAll, Note: "once more", Input: json.RawMessage(`{"format":"pdf"}`),
 		Headers: map[string]string{"team": "finance"}, Memo: map[string]json.RawMessage{"ticket": json.RawMessage(`4711`)},
+		NominalTime: Whole(7),
 	}
 }
 

@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // schema has the tables.
 //

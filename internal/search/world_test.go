@@ -28,6 +28,10 @@ func (r *records) Values(field query.Field) ([]query.Value, bool) {
 		return query.ValuesOf(action.Memo[field.Name])
 	case query.SearchAttribute:
 		return query.ValuesOf(action.SearchAttributes[field.Name])
+	case query.ScheduleMemo:
+		return payloadValues(r.definition.Schedule.Memo[field.Name])
+	case query.ScheduleAttribute:
+		return payloadValues(r.definition.Schedule.SearchAttributes[field.Name])
 	case query.BuiltIn:
 	}
 	value, present := r.builtIn(field.Name)
@@ -90,6 +94,7 @@ func world(random *rand.Rand, n int) (all []*records) {
 			Type: pick(random, querygen.Texts), TaskQueue: pick(random, querygen.Texts), WorkflowID: pick(random, querygen.Texts),
 			Memo: entries(random), SearchAttributes: entries(random),
 		}
+		d.Schedule.Memo, d.Schedule.SearchAttributes = entries(random), entries(random)
 		d.Schedule.State = schedule.State{Paused: random.IntN(2) == 0, Notes: pick(random, querygen.Texts)}
 		if random.IntN(2) == 0 {
 			d.UpdateTime = pick(random, querygen.Times)

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/common/v1"
+
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/payload"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -83,13 +86,33 @@ func (w *writer) definition(key schedule.Key, m *bus.Message) error {
 	if err := w.exec(w.put.noAttributes, number); err != nil {
 		return err
 	}
-	return cmp.Or(w.attributes(number, query.Memo, action.Memo),
-		w.attributes(number, query.SearchAttribute, action.SearchAttributes))
+	values := query.ValuesOf
+	if action.Kind.IsWorkflow() {
+		values = payloadValues
+	}
+	return cmp.Or(
+		w.attributes(number, query.Memo, action.Memo, values),
+		w.attributes(number, query.SearchAttribute, action.SearchAttributes, values),
+		w.attributes(number, query.ScheduleMemo, d.Schedule.Memo, payloadValues),
+		w.attributes(number, query.ScheduleAttribute, d.Schedule.SearchAttributes, payloadValues),
+	)
 }
 
-func (w *writer) attributes(number int64, source query.Source, entries map[string]json.RawMessage) error {
+// valuesIn returns the values of an entry, and whether there is one at all.
+type valuesIn func(data json.RawMessage) (values []query.Value, present bool)
+
+// payloadValues are the [valuesIn] an entry that is a payload.
+func payloadValues(data json.RawMessage) (values []query.Value, present bool) {
+	p, problem := payload.Parse(data)
+	if problem != nil {
+		return query.ValuesOf(data) // no valid schedule has it
+	}
+	return valuesOf(&common.Payload{Metadata: p.Metadata, Data: p.Data})
+}
+
+func (w *writer) attributes(number int64, source query.Source, entries map[string]json.RawMessage, read valuesIn) error {
 	for name, data := range entries {
-		values, present := query.ValuesOf(data)
+		values, present := read(data)
 		if present && len(values) == 0 {
 			if err := w.exec(w.put.attribute, number, string(source), name, "", ""); err != nil {
 				return err

@@ -43,8 +43,11 @@ func ClosedEventID(incarnation string) string {
 // TriggerHandOff is the only hand-off of a trigger: its start, according to a definition. Frontend and backfiller both make it. The invoker
 // takes it over once, because it is the same span of the same source.
 func (b *BackfillState) TriggerHandOff(d *Definition) *Enqueue {
-	at := b.RequestTime
-	start := NewStart(d, b.ID, at, at)
+	at, nominal := b.RequestTime, b.RequestTime
+	if asked := b.Trigger.NominalTime; !asked.IsZero() {
+		nominal = asked
+	}
+	start := NewStart(d, b.ID, nominal, nominal)
 	start.Overlap, start.Identity, start.Overridden = b.Trigger.Overlap, b.Identity, b.Trigger.Overrides()
 	return &Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: b.ID, Span: Span{From: at.Add(-1), To: at},

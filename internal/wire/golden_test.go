@@ -67,6 +67,7 @@ func withoutLater(record any) {
 			c.LastDayOfMonth, c.NearestWeekday, c.LastWeekday, c.NthDayOfWeek, c.LastDayOfWeek = nil, nil, false, nil, nil
 		}
 		r.Schedule.Policies.CatchupMode, r.Schedule.Policies.LostRuns, r.Schedule.Action.HeartbeatTimeout = "", "", 0
+		r.Schedule.Memo, r.Schedule.SearchAttributes = nil, nil
 		run := scheduletest.Schedule().Action
 		run.Kind, run.HeartbeatTimeout = "", 0
 		r.Schedule.Action = run
@@ -92,6 +93,7 @@ func withoutLater(record any) {
 		r.Total, r.TotalVersion, r.Identity, r.RequestID, r.Version, r.Canceled, r.CanceledBy = 0, 0, "", "", 0, false, ""
 		r.CancelRequestID = ""
 		r.Trigger.Input, r.Trigger.Headers, r.Trigger.Memo, r.Range.Note = nil, nil, nil, ""
+		r.Trigger.NominalTime = time.Time{}
 	case *wire.Wake:
 		r.Told, r.Runs, r.Created, r.GuardAgain = false, "", nil, 0
 	case *wire.Enqueue:

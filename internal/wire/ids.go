@@ -15,7 +15,7 @@ var idSpace = uuid.MustParse("5f0c9a3e-6d0b-4e57-9a8e-2f6b1c7d4e93")
 
 // WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC; or base alone if keepOriginal
 // (docs/semantics.md §3). Times of a spec are whole seconds. Times of triggers have fractions down to the nanosecond, so that two triggers
-// in the same second do not have the workflow ID of the same run.
+// in the same second do not have the workflow ID of the same run; [NewStart] leaves the fractions out for a workflow.
 func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 	if keepOriginal {
 		return base

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // IDs are what the uuid library makes of their parts, however long these are.
@@ -49,6 +50,25 @@ func TestTriggersOfAMillisecond(t *testing.T) {
 	require.Equal(t, "a-2026-03-01T02:00:00.397Z", first.WorkflowID)
 	require.Equal(t, "a-2026-03-01T02:00:00.397001Z", second.WorkflowID)
 	require.NotEqual(t, first.RequestID, second.RequestID)
+}
+
+// TestTriggerOfAWorkflow: its ID has whole seconds, as in Temporal. A trigger may name another time than that of its request; its span stays that
+// of the request.
+func TestTriggerOfAWorkflow(t *testing.T) {
+	t.Parallel()
+	d := wire.Definition{Namespace: "default", ID: "a", Incarnation: "i"}
+	d.Schedule.Action.Kind = schedule.ActionWorkflow
+	at := time.Date(2026, 3, 1, 2, 0, 0, 397e6, time.UTC)
+	request := wire.BackfillState{Incarnation: "i", ID: "b", RequestTime: at, Trigger: &schedule.Trigger{}}
+	start := request.TriggerHandOff(&d).Starts[0]
+	require.Equal(t, "a-2026-03-01T02:00:00Z", start.WorkflowID)
+	require.Equal(t, at, start.Nominal)
+
+	request.Trigger.NominalTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	handOff := request.TriggerHandOff(&d)
+	require.Equal(t, "a-2030-01-01T00:00:00Z", handOff.Starts[0].WorkflowID)
+	require.Equal(t, request.Trigger.NominalTime, handOff.Starts[0].Actual)
+	require.Equal(t, wire.Span{From: at.Add(-1), To: at}, handOff.Span)
 }
 
 func TestIDs(t *testing.T) {

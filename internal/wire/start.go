@@ -107,9 +107,13 @@ func NewStart(d *Definition, source string, nominal, actual time.Time) BufferedS
 	if base == "" {
 		base = d.ID
 	}
+	named := nominal
+	if action.Kind.IsWorkflow() {
+		named = nominal.Truncate(time.Second) // as Temporal does
+	}
 	return BufferedStart{
 		RequestID:  RequestID(source, d.Namespace, d.ID, d.Incarnation, d.Version, nominal, actual),
-		WorkflowID: WorkflowID(base, nominal, policies.KeepOriginalWorkflowID),
+		WorkflowID: WorkflowID(base, named, policies.KeepOriginalWorkflowID),
 		Nominal:    nominal, Actual: actual, Source: source, Manual: source != schedule.SourceAuto, Phase: schedule.PhasePending,
 	}
 }

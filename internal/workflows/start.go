@@ -10,6 +10,7 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
@@ -34,8 +35,10 @@ func Request(
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		LastCompletionResult:     resultOf(last.Success), ContinuedFailure: continued(last.Failure),
 	}
-	if action.Priority > 0 {
-		r.Priority = &commonpb.Priority{PriorityKey: int32(action.Priority)}
+	if priority := (commonpb.Priority{
+		PriorityKey: int32(action.Priority), FairnessKey: action.FairnessKey, FairnessWeight: float32(action.FairnessWeight),
+	}); !proto.Equal(&priority, &commonpb.Priority{}) {
+		r.Priority = &priority
 	}
 	for _, fill := range []func(*workflowservice.StartWorkflowExecutionRequest, *schedule.Action) *jsontext.Problem{
 		fillInput, fillHeader, fillMemo, fillMetadata,
@@ -52,7 +55,7 @@ func Request(
 	maps.Copy(r.SearchAttributes.IndexedFields, attributes)
 	maps.Copy(r.SearchAttributes.IndexedFields, map[string]*commonpb.Payload{
 		schedule.AttributeScheduledBy:        attribute("Keyword", of.ID),
-		schedule.AttributeScheduledStartTime: attribute("Datetime", start.Nominal.UTC().Format(time.RFC3339Nano)),
+		schedule.AttributeScheduledStartTime: attribute("Datetime", start.Nominal.UTC().Format(time.RFC3339)),
 	})
 	return r, nil
 }

@@ -2,13 +2,16 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/payload"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -59,6 +62,8 @@ func Describe(w io.Writer, d *schedule.Description, view View) error {
 	view.section(&out, "Counts", countRows(d.Info))
 	view.section(&out, "Action", actionRows(d.Action))
 	view.section(&out, "Policies", policyRows(d.Policies))
+	view.section(&out, "Memo of the schedule", memoRows(d.Memo))
+	view.section(&out, "Search attributes of the schedule", memoRows(d.SearchAttributes))
 	_, err = io.WriteString(w, out.String())
 	return err
 }
@@ -191,6 +196,21 @@ func actionRows(a schedule.Action) [][]string {
 		{"retries", retryText(a.RetryPolicy)},
 	}
 	return filled(rows)
+}
+
+// memoRows returns the entries of a memo or of search attributes, by name. A value that says only that it is JSON, and of which type, is
+// shown without these words.
+func memoRows(entries map[string]json.RawMessage) (rows [][]string) {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		text := entries[name]
+		if p, problem := payload.Parse(text); problem == nil {
+			if value, plain := p.Plain(); plain {
+				text = value
+			}
+		}
+		rows = append(rows, []string{oneLine(name), Shorten(oneLine(string(text)), 100)})
+	}
+	return rows
 }
 
 // filled returns the rows that have a value.

@@ -34,8 +34,9 @@ type workflow struct {
 	} `json:"userMetadata"`
 	VersioningOverride any `json:"versioningOverride"`
 	Priority           struct {
-		PriorityKey int    `json:"priorityKey"`
-		FairnessKey string `json:"fairnessKey"`
+		PriorityKey    int     `json:"priorityKey"`
+		FairnessKey    string  `json:"fairnessKey"`
+		FairnessWeight float64 `json:"fairnessWeight"`
 	} `json:"priority"`
 }
 
@@ -85,6 +86,9 @@ func (w *workflow) asRun(notes *[]string) (a schedule.Action, err error) {
 	if len(w.UserMetadata.Summary)+len(w.UserMetadata.Details) > 0 {
 		*notes = append(*notes, "userMetadata is not carried over")
 	}
+	if w.Priority.FairnessKey != "" {
+		*notes = append(*notes, "priority.fairnessKey is not carried over")
+	}
 	a.RetryPolicy, err = w.RetryPolicy.policy()
 	return a, err
 }
@@ -93,7 +97,7 @@ func (w *workflow) asRun(notes *[]string) (a schedule.Action, err error) {
 func (w *workflow) asWorkflow(notes *[]string) (a schedule.Action, err error) {
 	a = schedule.Action{
 		Kind: schedule.ActionWorkflow, Input: w.Input.list(), Memo: w.Memo.payloads(), SearchAttributes: w.SearchAttributes.payloads(),
-		HeaderPayloads: w.Header.payloads(),
+		HeaderPayloads: w.Header.payloads(), FairnessKey: w.Priority.FairnessKey, FairnessWeight: w.Priority.FairnessWeight,
 	}
 	if m := w.UserMetadata; len(m.Summary)+len(m.Details) > 0 {
 		a.UserMetadata = &schedule.UserMetadata{Summary: payloadText(m.Summary), Details: payloadText(m.Details)}
@@ -108,16 +112,8 @@ func (w *workflow) asWorkflow(notes *[]string) (a schedule.Action, err error) {
 // leftOut returns notes about what has no counterpart.
 func (w *workflow) leftOut() []string {
 	var notes []string
-	for _, part := range []struct {
-		set  bool
-		what string
-	}{
-		{w.VersioningOverride != nil, "versioningOverride is not carried over: choose the version by the task queue"},
-		{w.Priority.FairnessKey != "", "priority.fairnessKey is not carried over"},
-	} {
-		if part.set {
-			notes = append(notes, part.what)
-		}
+	if w.VersioningOverride != nil {
+		notes = append(notes, "versioningOverride is not carried over: choose the version by the task queue")
 	}
 	return notes
 }

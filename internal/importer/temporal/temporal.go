@@ -145,7 +145,7 @@ func (t *answer) schedule(id string, kind schedule.ActionKind) (importer.Entry, 
 		return s, errors.New("does not say its ID: add a field scheduleId")
 	}
 	s.From = "Temporal schedule " + s.ID
-	t.keepFields(&s, kind)
+	s.Memo, s.SearchAttributes = t.Memo.payloads(), t.SearchAttributes.payloads()
 	return s, nil
 }
 
@@ -179,30 +179,4 @@ func (t *answer) listed(s *importer.Entry, kind schedule.ActionKind) (err error)
 	s.State = schedule.State{Notes: t.Info.Notes, Paused: t.Info.Paused}
 	s.Spec, err = t.Info.Spec.spec(&s.Notes)
 	return err
-}
-
-// keepFields adds the memo and search attributes of the schedule itself to those of its runs, because Carillon searches by the
-// latter.
-func (t *answer) keepFields(s *importer.Entry, kind schedule.ActionKind) {
-	memo, attributes := t.Memo.payloads(), t.SearchAttributes.payloads()
-	if !kind.IsWorkflow() {
-		memo = t.Memo.values("memo of the schedule", &s.Notes)
-		attributes = t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
-	}
-	if len(memo)+len(attributes) == 0 {
-		return
-	}
-	s.Notes = append(s.Notes, "memo and search attributes of the schedule itself become those of its runs")
-	s.Action.Memo, s.Action.SearchAttributes = joined(memo, s.Action.Memo), joined(attributes, s.Action.SearchAttributes)
-}
-
-// joined has the entries of both. If a key is in both, the entry of b wins.
-func joined(a, b map[string]json.RawMessage) map[string]json.RawMessage {
-	if len(a) == 0 {
-		return b
-	}
-	for name, value := range b {
-		a[name] = value
-	}
-	return a
 }

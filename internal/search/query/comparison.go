@@ -146,7 +146,7 @@ func (p *parser) field() (Field, error) {
 	if err := p.advance(); err != nil {
 		return Field{}, err
 	}
-	for _, source := range []Source{Memo, SearchAttribute} {
+	for _, source := range []Source{Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute} {
 		name, ok := strings.CutPrefix(word, string(source)+".")
 		if !ok {
 			continue
@@ -170,7 +170,7 @@ func (p *parser) field() (Field, error) {
 }
 
 func unknownField(at int, word string) error {
-	known := append(BuiltIns(), "memo.NAME", "attr.NAME")
+	known := append(BuiltIns(), "memo.NAME", "attr.NAME", "scheduleMemo.NAME", "scheduleAttr.NAME")
 	if meant := suggest.Nearest(word, known); meant != "" {
 		return errorAt(at, "there is no field %s: did you mean %s?", shorten(word), meant)
 	}

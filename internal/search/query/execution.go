@@ -88,7 +88,7 @@ func (p *parser) executionField() (Field, error) {
 
 // customName returns the name of a search attribute as a query has it. Where it might be taken for something else, it stands in backquotes.
 func customName(name string) string {
-	plain := name != "" && !isDigit(name[0]) && name[0] != '-' && !isKeyword(name) && !strings.EqualFold(name, "group") &&
+	plain := name != "" && !isDigit(name[0]) && name[0] != '-' && !IsKeyword(name) && !strings.EqualFold(name, "group") &&
 		suggest.Nearest(name, ExecutionFields()) == ""
 	for i := range len(name) {
 		plain = plain && isNameByte(name[i])

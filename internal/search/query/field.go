@@ -21,6 +21,9 @@ const (
 	BuiltIn         Source = ""
 	Memo            Source = "memo"
 	SearchAttribute Source = "attr"
+	// ScheduleMemo and ScheduleAttribute are those of a schedule itself, Memo and SearchAttribute those of its action.
+	ScheduleMemo      Source = "scheduleMemo"
+	ScheduleAttribute Source = "scheduleAttr"
 	// Execution is what every execution has.
 	Execution Source = "execution"
 	// Custom is a search attribute of an execution.
@@ -75,7 +78,7 @@ func (f Field) Kind() Kind {
 		of = builtIns
 	case Execution:
 		of = executionFields
-	case Memo, SearchAttribute, Custom:
+	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute, Custom:
 	}
 	i := slices.IndexFunc(of, func(b builtIn) bool { return b.name == f.Name })
 	if i < 0 {
@@ -91,7 +94,7 @@ func (f Field) String() string {
 		return f.Name
 	case Custom:
 		return customName(f.Name)
-	case Memo, SearchAttribute:
+	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute:
 	}
 	for i := range len(f.Name) {
 		if !isNameByte(f.Name[i]) {

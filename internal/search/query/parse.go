@@ -205,7 +205,8 @@ var keywords = []string{
 	"and", "or", "not", "in", "between", "is", "null", "order", "by", "asc", "desc", "true", "false", string(StartsWith),
 }
 
-func isKeyword(word string) bool {
+// IsKeyword reports whether a word, in any case, is part of the language and no name.
+func IsKeyword(word string) bool {
 	for _, keyword := range keywords {
 		if strings.EqualFold(word, keyword) {
 			return true
@@ -216,7 +217,7 @@ func isKeyword(word string) bool {
 
 // atField reports whether a field comes next.
 func (p *parser) atField() bool {
-	return p.token.kind == nameToken || p.token.kind == wordToken && !isKeyword(p.token.text)
+	return p.token.kind == nameToken || p.token.kind == wordToken && !IsKeyword(p.token.text)
 }
 
 func (p *parser) atOrder() bool { return p.token.is("order") }

@@ -19,7 +19,7 @@ func (p *parser) value(field Field, op Op) (Value, error) {
 		return Value{}, err
 	}
 	switch field.Source {
-	case Memo, SearchAttribute, Custom:
+	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute, Custom:
 		return dynamic(value, op), p.advance()
 	case Execution:
 		value, err = executionValue(field, value, at)
@@ -46,7 +46,7 @@ func (p *parser) literal() (Value, error) {
 	case t.kind == wordToken && suggest.Nearest(t.text, []string{"true", "false"}) != "":
 		return Value{}, errorAt(t.at, "expected a value, found %s: did you mean %s?", t.describe(),
 			suggest.Nearest(t.text, []string{"true", "false"}))
-	case t.kind == wordToken && !isKeyword(t.text):
+	case t.kind == wordToken && !IsKeyword(t.text):
 		return Value{}, errorAt(t.at, "expected a value, found %s: strings stand in single quotes", t.describe())
 	}
 	return Value{}, p.expected("a value: a string in single quotes, a number, true or false")

@@ -143,7 +143,9 @@ func isDynamic(field query.Field) bool { return field.Kind() == "" }
 
 func fields() *rapid.Generator[query.Field] {
 	return rapid.Custom(func(t *rapid.T) query.Field {
-		source := rapid.SampledFrom([]query.Source{query.BuiltIn, query.BuiltIn, query.Memo, query.SearchAttribute}).Draw(t, "source")
+		source := rapid.SampledFrom([]query.Source{
+			query.BuiltIn, query.BuiltIn, query.BuiltIn, query.Memo, query.SearchAttribute, query.ScheduleMemo, query.ScheduleAttribute,
+		}).Draw(t, "source")
 		if source != query.BuiltIn {
 			return query.Field{Source: source, Name: rapid.SampledFrom(Names).Draw(t, "name")}
 		}
