@@ -9,10 +9,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/codec"
 )
 
 // Apply adds the next entry of the journal, which has a sequence of its stream. It follows no rule: it takes what the entry says. The error
-// means that the entry does not follow on the state; the state must not be used after it.
+// wraps codec.ErrFormat: the entry does not follow on the state, which must not be used after it.
 func (s *State) Apply(entry *Entry, sequence uint64) error {
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
@@ -21,11 +23,11 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 			s.Run = newRun(part.RunID)
 			s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
 		case s.Run == nil || s.Run.ID != part.RunID:
-			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest",
-				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID)
+			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest: %w",
+				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID, codec.ErrFormat)
 		}
 		if err := s.Run.apply(part); err != nil {
-			return fmt.Errorf("execution: entry %d of %s/%s: %w", sequence, s.Key.Namespace, s.Key.WorkflowID, err)
+			return fmt.Errorf("execution: entry %d of %s/%s: %w: %w", sequence, s.Key.Namespace, s.Key.WorkflowID, err, codec.ErrFormat)
 		}
 	}
 	s.Sequence = sequence

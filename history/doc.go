@@ -22,9 +22,12 @@
 // deadline, and only if the journal says that no earlier one comes. It wakes the pool through the task stream, as other timers do
 // (internal/loop). It is the net: a process that has the execution in memory also has a timer for the next deadline, which is punctual.
 //
+// What no attempt can do, because an entry or the rest of its journal cannot be read, becomes a dead letter (internal/deadletter). The entry stays in
+// its journal, so a person may ask for its work again.
+//
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/bus, internal/call,
-// internal/codec, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task,
+// internal/codec, internal/deadletter, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task,
 // internal/telemetry, internal/wire and internal/workflows. It must never import another pool, nor decide what becomes of an execution.
 package history

@@ -133,7 +133,7 @@ func (s *Service) consume(ctx context.Context) error {
 	group.Go(func() error {
 		return loop.New(loop.Config{
 			Bus: s.bus, Names: s.config.Names, Pool: subjects.PoolHistory, Shards: s.config.Shards, Logger: s.config.Logger,
-			Now: s.config.Now, Namespaces: s.config.Namespaces, Vitals: s.config.Vitals,
+			Now: s.config.Now, Namespaces: s.config.Namespaces, Vitals: s.config.Vitals, MaxDeliveries: s.config.maxDeliveries,
 		}, waker{s}).Run(ctx)
 	})
 	for shard := range s.config.Shards {

@@ -44,16 +44,22 @@ func (s *Service) due(key schedule.Key) {
 	}
 }
 
-// waker is the handler of the delayed messages that have come.
+// waker is the handler of the delayed messages that have come, and of entries whose work is to be done again. The body of a message is the sequence
+// of such an entry, or 0.
 type waker struct{ *Service }
 
 // Decode implements loop.Handler. The subject says everything.
-func (waker) Decode(subjects.Task, jetstream.Msg) (struct{}, error) { return struct{}{}, nil }
+func (waker) Decode(task subjects.Task, _ jetstream.Msg) (uint64, error) { return task.EntryToRedo() }
 
 // Handle implements loop.Handler: it lets happen what is due, and the next delayed message is armed.
-func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Message[struct{}]) loop.Verdict {
+func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Message[uint64]) loop.Verdict {
 	fired := group[0].Stored
 	for i := range group {
+		if sequence := group[i].Body; sequence > 0 {
+			if err := w.redoLater(ctx, key, sequence); err != nil {
+				return loop.Retry(err)
+			}
+		}
 		if group[i].Stored.After(fired) {
 			fired = group[i].Stored
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
@@ -95,11 +96,7 @@ func (s *Service) takeOver(msg jetstream.Msg, id string, ask bool) {
 }
 
 func retryAfter(msg jetstream.Msg) time.Duration {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return lastRetry
-	}
-	return min(firstRetry<<min(meta.NumDelivered, 10)/2, lastRetry)
+	return min(firstRetry<<min(deliveries(msg), 10)/2, lastRetry)
 }
 
 // askCommitter asks the process that has appended an entry whether its work is done. It is not, if there is no such process any more. It asks
@@ -121,16 +118,25 @@ func (s *Service) askCommitter(ctx context.Context, id string) (done bool, err e
 	}
 }
 
-// redo does the work of an entry that another process has appended, as far as it is still wanted.
+// redo does the work of an entry that another process has appended, as far as it is still wanted. What no attempt can do becomes a dead letter.
 func (s *Service) redo(ctx context.Context, msg jetstream.Msg) error {
 	_, key, err := s.config.Names.ParseJournal(msg.Subject())
 	if err != nil {
-		return s.ignore(msg, err)
+		return s.giveUp(ctx, msg, err)
 	}
 	entry, err := execution.ParseEntry(msg.Data())
 	if err != nil {
-		return s.ignore(msg, err)
+		return s.giveUp(ctx, msg, err)
 	}
+	err = s.redoEntry(ctx, key, entry)
+	if errors.Is(err, codec.ErrFormat) && deliveries(msg) >= s.config.maxDeliveries {
+		return s.giveUp(ctx, msg, err)
+	}
+	return err
+}
+
+// redoEntry does the work of an entry, as far as it is still wanted. The error wraps codec.ErrFormat if the journal cannot be read.
+func (s *Service) redoEntry(ctx context.Context, key schedule.Key, entry *execution.Entry) error {
 	offers, err := s.owed(ctx, key, entry)
 	if err != nil {
 		return err
@@ -152,10 +158,4 @@ func (s *Service) owed(ctx context.Context, key schedule.Key, entry *execution.E
 		return s.arm(ctx, of, execution.OwedTimer(of.state, entry))
 	})
 	return offers, err
-}
-
-// ignore gives up an entry that no release can read. Requests about its execution fail, and say so.
-func (s *Service) ignore(msg jetstream.Msg, err error) error {
-	s.log.Error("an entry cannot be read", "subject", msg.Subject(), "error", err)
-	return nil
 }

@@ -35,6 +35,7 @@ func (s *Service) handle(ctx context.Context, subject string, data []byte) (repl
 	}
 	since := s.config.Now()
 	reply, err = answer(ctx, at, data)
+	err = s.legibly(ctx, subject, err)
 	metrics.HistoryRequests.Record(ctx, s.config.Now().Sub(since).Seconds(), at.Verb, outcome(err))
 	return reply, err
 }

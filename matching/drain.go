@@ -3,15 +3,19 @@ package matching
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -23,10 +27,8 @@ const (
 	// startWait bounds a request to history: as long as a poll is reserved. Together with the patience of an offer it is less than the time
 	// after which another process gets the message.
 	startWait = 3 * time.Second
-	// retryDelay is when a task is tried again that could not be started, and unreadableDelay that of one that only a later release
-	// can read.
-	retryDelay      = time.Second
-	unreadableDelay = time.Minute
+	// retryDelay is when a task is tried again that could not be started. If its execution cannot be read, the delay grows with the attempts.
+	retryDelay = time.Second
 	// pause is how long after a failure the next task is taken, so that a history that answers nothing is not asked all the time.
 	pause = 100 * time.Millisecond
 )
@@ -112,8 +114,7 @@ func (p *pass) fetch(ctx context.Context, stop func(), n int) (got int, err erro
 func (p *pass) work(ctx context.Context, stop func(), msg jetstream.Msg) {
 	task, err := offer.ParseTask(msg.Data())
 	if err != nil {
-		p.m.config.Logger.ErrorContext(ctx, "task of the backlog not readable", "subject", msg.Subject(), "error", err)
-		p.settle(metrics.BacklogFailed, msg.NakWithDelay(unreadableDelay))
+		p.giveUp(ctx, msg, err)
 		return
 	}
 	poller, err := p.find(ctx, msg)
@@ -161,13 +162,53 @@ func (p *pass) start(ctx context.Context, msg jetstream.Msg, task offer.Task, to
 		p.settle(metrics.BacklogForgotten, msg.Ack())
 		return
 	}
+	if _, unreadable := errors.AsType[*serviceerror.DataLoss](err); unreadable {
+		p.failForLong(ctx, msg, err)
+		return
+	}
 	p.fail(ctx, msg, err)
+}
+
+// failForLong gives a message back whose execution cannot be read. After some attempts it becomes a dead letter.
+func (p *pass) failForLong(ctx context.Context, msg jetstream.Msg, cause error) {
+	meta, err := msg.Metadata()
+	if err == nil && meta.NumDelivered >= p.m.config.Attempts {
+		p.giveUp(ctx, msg, cause)
+		return
+	}
+	delay := retryDelay
+	if err == nil {
+		delay *= time.Duration(meta.NumDelivered)
+	}
+	p.failFor(ctx, msg, cause, delay)
+}
+
+// giveUp makes a dead letter of a message that no attempt can handle.
+func (p *pass) giveUp(ctx context.Context, msg jetstream.Msg, cause error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		p.fail(ctx, msg, err)
+		return
+	}
+	names := p.m.config.Names
+	letter := deadletter.New(names.DeadLetter(subjects.PoolHistory), msg, meta, cause, p.m.backlog.bus.MaxPayload())
+	if err := p.m.backlog.bus.Publish(ctx, letter); err != nil {
+		p.fail(ctx, msg, fmt.Errorf("store a dead letter: %w", err))
+		return
+	}
+	metrics.DeadLetters.Add(ctx, 1, subjects.PoolHistory)
+	p.m.config.Logger.ErrorContext(ctx, "task of the backlog is a dead letter", "subject", msg.Subject(), "reason", cause)
+	p.settle(metrics.BacklogDead, msg.Ack())
 }
 
 // fail gives a message back for another attempt.
 func (p *pass) fail(ctx context.Context, msg jetstream.Msg, err error) {
+	p.failFor(ctx, msg, err, retryDelay)
+}
+
+func (p *pass) failFor(ctx context.Context, msg jetstream.Msg, err error, delay time.Duration) {
 	p.m.config.Logger.WarnContext(ctx, "task of the backlog not started", "namespace", p.queue.Namespace, "task_queue", p.queue.Name, "error", err)
-	p.settle(metrics.BacklogFailed, msg.NakWithDelay(retryDelay))
+	p.settle(metrics.BacklogFailed, msg.NakWithDelay(delay))
 	_ = sleep.For(ctx, pause)
 }
 

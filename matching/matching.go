@@ -28,6 +28,8 @@ const (
 	defaultPatience = 4 * time.Second
 	// defaultConcurrency is how many tasks of a queue are offered at once.
 	defaultConcurrency = 32
+	// defaultAttempts is how often a task is tried whose workflow cannot be read.
+	defaultAttempts = 10
 	// openings is how many queues are looked at at once, before their drains begin.
 	openings = 16
 	// inbound is how many hints may wait. Those that are lost are made up for within seconds.
@@ -52,6 +54,8 @@ type Config struct {
 	// default. Concurrency is how many tasks of a queue are offered at once; 32 by default.
 	Every, Patience time.Duration
 	Concurrency     int
+	// Attempts is how often a task is tried whose workflow cannot be read, before it becomes a dead letter; 10 by default, in about 45 s.
+	Attempts uint64
 }
 
 // Starter asks history to start tasks. It must be safe for concurrent use.
@@ -81,7 +85,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Conn = bus.Plain{Conn: c.JS.Conn()}
 	}
 	c.Every, c.Patience = cmp.Or(c.Every, defaultEvery), cmp.Or(c.Patience, defaultPatience)
-	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.Concurrency, c.Attempts = cmp.Or(c.Concurrency, defaultConcurrency), cmp.Or(c.Attempts, defaultAttempts)
 	// Namespaces have any number of queues.
 	c.Logger = flood.Limit(c.Logger.With("pool", "matching"))
 	return c, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/matching"
@@ -247,7 +248,7 @@ func immediately(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestGarbage in the backlog holds up nothing, and is not lost.
+// TestGarbage in the backlog holds up nothing, and becomes dead letters.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), 1)
@@ -260,7 +261,37 @@ func TestGarbage(t *testing.T) {
 	got, _ := b.poll(t, b.polls, workflows)
 	b.match(t)
 	natstest.Eventually(t, natstest.Patience, "the tasks are done", func() bool { return got.len() == 3 })
-	natstest.Eventually(t, natstest.Patience, "the garbage is left", func() bool { return b.backlog(t, workflows) == 3 })
+	b.requireDrained(t, workflows)
+	for _, letter := range b.letters(t, 3) {
+		assert.Equal(t, b.names.Backlog(workflows), letter.Origin.Subject)
+		assert.Equal(t, "default", letter.Namespace)
+		assert.Equal(t, subjects.PoolHistory, letter.Pool)
+	}
+}
+
+// TestTaskOfAnUnreadableWorkflow becomes a dead letter after some attempts. The others go on. Sent again, it reaches a worker.
+func TestTaskOfAnUnreadableWorkflow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shared(t), 1)
+	b.history.refuses(func(task offer.Task) error {
+		if task.WorkflowID == "w1" {
+			return serviceerror.NewDataLoss("the history cannot be read")
+		}
+		return nil
+	})
+	b.store(t, workflows, 0, 3)
+	got, _ := b.poll(t, b.polls, workflows)
+	b.match(t, often, func(c *matching.Config) { c.Attempts = 2 })
+	letter := b.letters(t, 1)[0]
+	b.requireDrained(t, workflows)
+	assert.Equal(t, 2, got.len())
+	assert.EqualValues(t, 2, letter.Deliveries)
+	assert.Equal(t, "w1", letter.WorkflowID)
+	b.history.refuses(func(offer.Task) error { return nil })
+	_, err := deadletter.NewReader(b.js, b.names).Replay(t.Context(), letter.Number)
+	require.NoError(t, err)
+	natstest.Eventually(t, natstest.Patience, "the worker has the task", func() bool { return got.len() == 3 })
+	b.letters(t, 0)
 }
 
 // TestADeletedConsumer is made again.

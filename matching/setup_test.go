@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -44,7 +45,7 @@ func newBench(t testing.TB, url string, replicas int) *bench {
 	conn, js := natstest.Connect(t, url)
 	b := &bench{url: url, conn: conn, js: js, names: natstest.Names(t)}
 	for _, config := range b.names.StreamConfigs(1, replicas) {
-		if config.Name == b.names.BacklogStream() {
+		if config.Name == b.names.BacklogStream() || config.Name == b.names.DeadLetterStream() {
 			natstest.Eventually(t, natstest.Patience, "there is a stream", func() bool {
 				_, err := js.CreateStream(t.Context(), config)
 				return err == nil
@@ -123,6 +124,22 @@ func (b *bench) backlog(t testing.TB, q offer.Queue) int {
 		return -1
 	}
 	return int(info.State.Subjects[b.names.Backlog(q)])
+}
+
+// letters waits for a number of dead letters.
+func (b *bench) letters(t testing.TB, n int) (found []deadletter.Letter) {
+	t.Helper()
+	natstest.Eventually(t, natstest.Patience, "there are dead letters", func() (there bool) {
+		stream, err := b.js.Stream(t.Context(), b.names.DeadLetterStream())
+		require.NoError(t, err)
+		return stream.CachedInfo().State.Msgs == uint64(n)
+	})
+	for sequence := range n {
+		letter, err := deadletter.NewReader(b.js, b.names).Get(t.Context(), deadletter.Number{Sequence: uint64(sequence + 1)})
+		require.NoError(t, err)
+		found = append(found, letter.Letter)
+	}
+	return found
 }
 
 func (b *bench) requireDrained(t testing.TB, q offer.Queue) {

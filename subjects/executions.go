@@ -155,6 +155,27 @@ func (n Names) ExecutionDue(shard int, key schedule.Key) string {
 	return n.task(shard, RoleExecution, key, WhatDue)
 }
 
+// whatRedo begins what the subject of a task says that asks history to do again what one entry makes due.
+const whatRedo = "redo-"
+
+// ExecutionRedo is the subject of a task that asks history to do what an entry of a journal makes due, as far as it is still owed.
+func (n Names) ExecutionRedo(shard int, key schedule.Key, sequence uint64) string {
+	return n.task(shard, RoleExecution, key, whatRedo+strconv.FormatUint(sequence, 10))
+}
+
+// EntryToRedo returns the sequence of the entry that a task of the role execution is about; 0 if it only says that something may be due. The error
+// means that it says something else.
+func (t Task) EntryToRedo() (sequence uint64, err error) {
+	if t.What == WhatDue {
+		return 0, nil
+	}
+	text, ok := strings.CutPrefix(t.What, whatRedo)
+	if sequence, err = strconv.ParseUint(text, 10, 64); !ok || err != nil || sequence == 0 {
+		return 0, fmt.Errorf("subjects: an execution has no task %q", t.What)
+	}
+	return sequence, nil
+}
+
 func (n Names) journalConfig(shard, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.JournalStream(shard), Description: "Carillon: journals of the workflow executions of shard " + strconv.Itoa(shard),

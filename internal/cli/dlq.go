@@ -52,7 +52,7 @@ func explainLetters(err error) error {
 }
 
 // letterFilter holds the flags that choose dead letters.
-type letterFilter struct{ pool, schedule string }
+type letterFilter struct{ pool, schedule, workflow string }
 
 func (f *letterFilter) define(cmd *cobra.Command) {
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
@@ -60,14 +60,15 @@ func (f *letterFilter) define(cmd *cobra.Command) {
 			append(subjects.Pools(), deadletter.Worker)...),
 			"pool", "those that `POOL` gave up: "+strings.Join(subjects.Pools(), ", ")+" or "+deadletter.Worker)
 		flags.StringVar(&f.schedule, "schedule", "", "those known to be about schedule `ID` of the namespace")
+		flags.StringVar(&f.workflow, "workflow-id", "", "those known to be about workflow `ID` of the namespace")
 	})
 }
 
-// filter returns the filter that the flags describe. The namespace counts only if the user has chosen it or has named a schedule. Otherwise
+// filter returns the filter that the flags describe. The namespace counts only if the user has chosen it or has named a schedule or workflow. Otherwise
 // a person who looks for a fault would not see letters of other namespaces, or of no namespace.
 func (a *app) filter(cmd *cobra.Command, f letterFilter) deadletter.Filter {
-	filter := deadletter.Filter{Pool: f.pool, ScheduleID: f.schedule}
-	if f.schedule != "" || cmd.Flags().Changed("namespace") {
+	filter := deadletter.Filter{Pool: f.pool, ScheduleID: f.schedule, WorkflowID: f.workflow}
+	if f.schedule != "" || f.workflow != "" || cmd.Flags().Changed("namespace") {
 		filter.Namespace = a.global.namespace
 	}
 	return filter
@@ -81,14 +82,14 @@ type letterChoice struct {
 
 func (c *letterChoice) define(cmd *cobra.Command) {
 	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
-		flags.BoolVar(&c.all, "all", false, "all dead letters, or all that --pool, --schedule and --namespace choose")
+		flags.BoolVar(&c.all, "all", false, "all dead letters, or all that --pool, --schedule, --workflow-id and --namespace choose")
 	})
 	c.letterFilter.define(cmd)
 }
 
 // numbers reads the arguments as numbers. No numbers means all letters, which needs --all.
 func (c *letterChoice) numbers(cmd *cobra.Command, args []string) ([]deadletter.Number, error) {
-	err := alternatives{"all pool schedule"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
+	err := alternatives{"all pool schedule workflow-id"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
 	if err == nil && !c.all && len(args) == 0 {
 		err = usagef("SEQ or --all is missing")
 	}

@@ -4,7 +4,8 @@
 // [New] and [NewPlain] make the letter. Pools and workers decide when a message becomes one. A [Reader] lists letters, shows
 // their contents, sends their messages again and removes them. It talks only to NATS, so that it works when nothing else does.
 //
-// The package may import schedule, subjects, internal/apitext, internal/bus, internal/codec, internal/events and internal/wire.
+// The package may import schedule, subjects, internal/apitext, internal/bus, internal/codec, internal/events,
+// internal/offer and internal/wire.
 // It knows the kinds of messages, but not what the pools do with them.
 //
 // The writer of a letter can write anything into it, and workers are not trusted. So the package believes the headers and the

@@ -20,7 +20,7 @@ func Event(names subjects.Names, letter *nats.Msg, at time.Time) (schedule.Event
 	about := meaningOf(names, origin.Subject, letter.Data)
 	event := eventOf(schedule.EventDeadLetter, origin, about, at)
 	event.Reason, event.Trace = letter.Header.Get(HeaderReason), traceOf(letter.Header)
-	return event, about.key.ID != "" && about.kind != kindDue
+	return event, about.key.ID != "" && !about.ofWorkflow()
 }
 
 // replayedEvent returns the event that a letter has been sent again.

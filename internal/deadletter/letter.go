@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -28,9 +29,10 @@ type Letter struct {
 	// Deliveries is how often the message had been delivered.
 	Deliveries uint64 `json:"deliveries"`
 	// Namespace and ScheduleID are empty if the message does not say which schedule it is about. In a letter of a worker they are
-	// never others than those that the worker may write about.
+	// never others than those that the worker may write about. WorkflowID is set instead if the message is about a workflow.
 	Namespace  string `json:"namespace,omitempty"`
 	ScheduleID string `json:"scheduleId,omitempty"`
+	WorkflowID string `json:"workflowId,omitempty"`
 	// TaskQueue is the queue in Namespace of the worker that wrote the letter, or whose completion it is about.
 	TaskQueue string `json:"taskQueue,omitempty"`
 	// Origin is where the message was, according to the letter. Foreign is set if the message cannot have been there, because the
@@ -67,15 +69,15 @@ type Message struct {
 type Filter struct {
 	// Pool is who gave up on the message.
 	Pool string
-	// Namespace and ScheduleID select the letters that are known to be about one namespace or schedule.
-	Namespace, ScheduleID string
+	// Namespace, ScheduleID and WorkflowID select the letters that are known to be about one namespace, schedule or workflow.
+	Namespace, ScheduleID, WorkflowID string
 	// Limit keeps only the newest of those, at most so many; 0 means all.
 	Limit int
 }
 
 func (f *Filter) matches(l *Letter) bool {
 	return (f.Pool == "" || f.Pool == l.Pool) && (f.Namespace == "" || f.Namespace == l.Namespace) &&
-		(f.ScheduleID == "" || f.ScheduleID == l.ScheduleID)
+		(f.ScheduleID == "" || f.ScheduleID == l.ScheduleID) && (f.WorkflowID == "" || f.WorkflowID == l.WorkflowID)
 }
 
 // newest drops the letters beyond the limit. The letters are in the order of their time.
@@ -123,6 +125,9 @@ func (s *stored) read(names subjects.Names) (Letter, meaning) {
 		about = meaning{}
 	}
 	l.Namespace, l.ScheduleID = about.key.Namespace, about.key.ID
+	if about.ofWorkflow() {
+		l.ScheduleID, l.WorkflowID = "", about.key.ID
+	}
 	if owner.Namespace != "" {
 		l.Namespace = owner.Namespace
 	}
@@ -144,7 +149,7 @@ func isForeign(names subjects.Names, owner subjects.LetterOwner, subject string)
 	task, err := names.ParseTask(subject)
 	if err != nil {
 		_, _, _, err := names.ParseAction(subject)
-		return err == nil
+		return err == nil || owner.Pool != subjects.PoolHistory && meaningOfHistory(names, subject, nil).kind != kindUnknown
 	}
 	return task.Role.Pool() != owner.Pool || owner.TaskQueue != "" && (task.Key.Namespace != owner.Namespace || task.Queue != owner.TaskQueue)
 }
@@ -175,8 +180,11 @@ const (
 	kindEnd        kind = "end"
 	kindCompletion kind = "completion"
 	kindRequest    kind = "request"
-	// kindDue says that something may be due in a workflow execution. Its key is that of the execution.
-	kindDue kind = "due"
+	// kindDue says that something may be due in a workflow execution, kindEntry is an entry of its journal, and kindTask a task that waits in
+	// the backlog. Their key is that of the execution.
+	kindDue   kind = "due"
+	kindEntry kind = "entry"
+	kindTask  kind = "task"
 )
 
 // meaning is what the subject and the body say about a message. The parts that they do not say are empty.
@@ -188,9 +196,17 @@ type meaning struct {
 	requestID string
 }
 
+// ofWorkflow reports whether the message is about a workflow, and not about a schedule.
+func (m *meaning) ofWorkflow() bool {
+	return m.kind == kindDue || m.kind == kindEntry || m.kind == kindTask
+}
+
 func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	task, err := names.ParseTask(subject)
 	if err != nil {
+		if m := meaningOfHistory(names, subject, body); m.kind != kindUnknown {
+			return m
+		}
 		return meaningOfRequest(names, subject, body)
 	}
 	m := meaning{key: task.Key, stream: names.StreamOf(task)}
@@ -208,6 +224,22 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 		m.kind = kindEnd
 	case task.Role == subjects.RoleExecution:
 		m.kind = kindDue
+	}
+	return m
+}
+
+// meaningOfHistory returns the meaning of an entry of a journal, or of a task in the backlog. What is left of an unreadable task is its namespace.
+func meaningOfHistory(names subjects.Names, subject string, body []byte) meaning {
+	if shard, key, err := names.ParseJournal(subject); err == nil {
+		return meaning{kind: kindEntry, key: key, stream: names.JournalStream(shard)}
+	}
+	queue, err := names.ParseQueue(subject)
+	if err != nil || subject != names.Backlog(queue) {
+		return meaning{}
+	}
+	m := meaning{kind: kindTask, key: schedule.Key{Namespace: queue.Namespace}, stream: names.BacklogStream()}
+	if task, err := offer.ParseTask(body); err == nil && task.Namespace == queue.Namespace {
+		m.key.ID = task.WorkflowID
 	}
 	return m
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -87,6 +88,7 @@ func TestWhatALetterSays(t *testing.T) {
 
 func TestMeaning(t *testing.T) {
 	t.Parallel()
+	ticking := offer.Queue{Namespace: "ops", Kind: offer.Activity, Name: "a queue"}
 	request := requestOf("w 1")
 	stream := names.TaskStream(2)
 	known := map[subjects.Role]bool{}
@@ -100,6 +102,10 @@ func TestMeaning(t *testing.T) {
 		names.Timeout(2, tick, "r"):                               {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
 		names.ExecutionDue(2, tick):                               {kind: kindDue, key: tick, stream: stream},
 		names.Action(tick.Namespace, "a queue", "w 1"):            {kind: kindRequest, key: tick, stream: names.ActionStream(), requestID: "r-w 1"},
+		names.ExecutionRedo(2, tick, 17):                          {kind: kindDue, key: tick, stream: stream},
+		names.Journal(2, tick):                                    {kind: kindEntry, key: tick, stream: names.JournalStream(2)},
+		names.Backlog(ticking):                                    {kind: kindTask, key: schedule.Key{Namespace: "ops"}, stream: names.BacklogStream()},
+		names.BacklogHint(ticking):                                {},
 		names.Action(tick.Namespace, "another", "w 1"):            {},
 		names.DueTimer(2, tick):                                   {},
 		names.Generate(2, tick, subjects.WhatGuard) + ".too.long": {},
@@ -114,6 +120,26 @@ func TestMeaning(t *testing.T) {
 		assert.True(t, known[role], "letters about tasks of role %s say nothing", role)
 	}
 	assert.Equal(t, meaning{}, meaningOf(names, names.Action(tick.Namespace, "a queue", "w 1"), []byte("garbage")))
+	task, err := offer.Task{Namespace: "ops", WorkflowID: "tick tock", RunID: "r"}.Marshal()
+	require.NoError(t, err)
+	assert.Equal(t, meaning{kind: kindTask, key: tick, stream: names.BacklogStream()}, meaningOf(names, names.Backlog(ticking), task))
+}
+
+// TestLettersAboutWorkflows: only history writes them. The work of an entry is asked for by another message than the entry.
+func TestLettersAboutWorkflows(t *testing.T) {
+	t.Parallel()
+	s := letterOf(Origin{Subject: names.Journal(2, tick), Stream: names.JournalStream(2), Sequence: 17}, nats.Header{}, []byte("half an entry"))
+	s.header.Set(HeaderSize, "4096")
+	s.subject = names.DeadLetter(subjects.PoolHistory)
+	m := s.message(names)
+	assert.Equal(t, [2]string{"", tick.ID}, [2]string{m.ScheduleID, m.WorkflowID})
+	p, err := planReplay(names, &m)
+	require.NoError(t, err)
+	assert.Equal(t, names.ExecutionRedo(2, tick, 17), p.msg.Subject)
+	assert.Equal(t, names.TaskStream(2), p.stream)
+	assert.Empty(t, p.msg.Data)
+	s.subject = names.DeadLetter(subjects.PoolInvoker)
+	assert.True(t, s.letter(names).Foreign)
 }
 
 func TestBodies(t *testing.T) {

@@ -64,7 +64,7 @@ func (r *Reader) replay(ctx context.Context, number Number, seen bool) (Replayed
 		return Replayed{}, err
 	}
 	var unrecorded error
-	if p.kind != kindDue { // which is about no schedule
+	if !p.ofWorkflow() {
 		unrecorded = r.record(ctx, replayedEvent(&message, p.meaning, r.identity, r.now()))
 	}
 	if err := r.Delete(ctx, number); err != nil && schedule.CodeOf(err) != schedule.CodeNotFound {
@@ -90,7 +90,7 @@ func planReplay(names subjects.Names, m *Message) (plan, error) {
 	}
 	p := plan{meaning: m.about, number: m.Number, origin: m.Origin}
 	switch {
-	case m.Cut:
+	case m.Cut && p.kind != kindEntry: // an entry is still in its journal
 		return refuse("it has only the first %d of %d bytes of the message", len(m.Data), m.Size)
 	case m.Origin.Subject == "" || m.Origin.Stream == "":
 		return refuse("it does not say where the message was")
@@ -108,7 +108,17 @@ func planReplay(names subjects.Names, m *Message) (plan, error) {
 		p.messageID = p.requestID // readers of the stream know the request by this ID
 	}
 	p.msg = &nats.Msg{Subject: m.Origin.Subject, Header: nats.Header(m.Headers), Data: m.Data}
+	if p.kind == kindEntry {
+		p.askForWork(names)
+	}
 	return p, nil
+}
+
+// askForWork makes the plan ask history for the work of an entry. The entry itself is still in its journal.
+func (p *plan) askForWork(names subjects.Names) {
+	shard, key, _ := names.ParseJournal(p.origin.Subject) // it has been parsed before
+	p.stream = names.TaskStream(shard)
+	p.msg = &nats.Msg{Subject: names.ExecutionRedo(shard, key, p.origin.Sequence), Header: nats.Header{}}
 }
 
 // owner names the writer of a letter.
@@ -125,8 +135,11 @@ func (l *Letter) owner() string {
 // send publishes a message unless its subject has one: an old message must not replace a newer one, and one workflow ID has only
 // one run at a time. superseded reports whether the newer message replaces this one.
 func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error) {
-	ack, err := r.js.PublishMsg(ctx, p.msg, jetstream.WithMsgID(p.messageID), jetstream.WithExpectStream(p.stream),
-		jetstream.WithExpectLastSequencePerSubject(0))
+	conditions := []jetstream.PublishOpt{jetstream.WithMsgID(p.messageID), jetstream.WithExpectStream(p.stream)}
+	if p.kind != kindTask { // a queue has many tasks
+		conditions = append(conditions, jetstream.WithExpectLastSequencePerSubject(0))
+	}
+	ack, err := r.js.PublishMsg(ctx, p.msg, conditions...)
 	switch {
 	case err == nil && ack.Duplicate && ack.Sequence == p.origin.Sequence:
 		// The stream has dropped it as a repeat of the message that became the letter.

@@ -82,6 +82,7 @@ const (
 	BacklogForgotten = "forgotten"
 	BacklogReturned  = "returned"
 	BacklogFailed    = "failed"
+	BacklogDead      = "dead"
 
 	HistoryOK      = "ok"
 	HistoryRefused = "refused"

@@ -32,8 +32,8 @@ var (
 	BacklogSettled = newCounter(GroupTasks, Instrument{
 		Name: "carillon.backlog.settled", Unit: "{task}", By: byMatching,
 		Description: "Tasks taken from the backlog: started, forgotten because nobody wants them any more, returned because no poll was free, " +
-			"or failed, which are tried again.",
-		Attributes: []Attribute{aNamespace, aTaskKind, oneOf("outcome", BacklogStarted, BacklogForgotten, BacklogReturned, BacklogFailed)},
+			"failed, which are tried again, or dead, which are dead letters.",
+		Attributes: []Attribute{aNamespace, aTaskKind, oneOf("outcome", BacklogStarted, BacklogForgotten, BacklogReturned, BacklogFailed, BacklogDead)},
 	})
 	BacklogTasks = newGauge(GroupTasks, Instrument{
 		Name: "carillon.backlog.tasks", Unit: "{task}", By: byMatching,

@@ -32,7 +32,7 @@ var (
 		Attributes:  []Attribute{aPool},
 	})
 	DeadLetters = newCounter(GroupPools, Instrument{
-		Name: "carillon.deadletter.letters", Unit: "{letter}", By: byPools + ", worker",
+		Name: "carillon.deadletter.letters", Unit: "{letter}", By: byPools + ", " + byMatching + ", worker",
 		Description: "Messages that could not be processed and were put into the dead letter stream.",
 		Attributes:  []Attribute{{Name: "pool", Values: append([]string{}, append(aPool.Values, "worker")...)}},
 	})

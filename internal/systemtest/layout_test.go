@@ -35,7 +35,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"generator":      pool,
 		"invoker":        append([]string{"internal/workflows"}, pool...),
 		"backfiller":     pool,
-		"matching":       {"schedule", "subjects", "internal/bus", "internal/call", "internal/flood", "internal/metrics", "internal/offer"},
+		"matching":       {"schedule", "subjects", "internal/bus", "internal/call", "internal/deadletter", "internal/flood", "internal/metrics", "internal/offer"},
 		"frontend": append([]string{"frontend/internal/calendars", "frontend/internal/request", "frontend/internal/schedules",
 			"frontend/internal/visibility", "internal/taskqueue", "internal/jobs", "internal/natsstats", "internal/search"}, pool...),
 		"gateway/internal/callers": {"schedule", "subjects", "internal/bus", "internal/flood"},

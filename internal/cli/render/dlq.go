@@ -28,11 +28,11 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 		_, err := io.WriteString(w, "no dead letters\n")
 		return err
 	}
-	rows := [][]string{{"SEQ", "STORED", "POOL", "SCHEDULE", "DELIVERIES", "SIZE", "REASON"}}
+	rows := [][]string{{"SEQ", "STORED", "POOL", "SCHEDULE OR WORKFLOW", "DELIVERIES", "SIZE", "REASON"}}
 	for i := range letters {
 		l := &letters[i]
 		rows = append(rows, []string{
-			l.Number.String(), Relative(l.Time, view.Now), giverOf(l), orDash(scheduleOf(l)),
+			l.Number.String(), Relative(l.Time, view.Now), giverOf(l), orDash(ownerOf(l)),
 			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(Printable(l.Reason), reasonWidth),
 		})
 	}
@@ -49,6 +49,7 @@ func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 		{"Reason", Printable(m.Reason)},
 		{"Deliveries", strconv.FormatUint(m.Deliveries, 10)},
 		{"Schedule", scheduleOf(&m.Letter)},
+		{"Workflow", workflowIn(&m.Letter)},
 		{"Subject", originSubject(&m.Letter)},
 		{"Stream", originText(m.Origin)},
 		{"Size", sizeText(m)},
@@ -136,6 +137,22 @@ func scheduleOf(l *deadletter.Letter) string {
 		return ""
 	}
 	return Printable(l.Namespace + "/" + l.ScheduleID)
+}
+
+// workflowIn names the workflow that a letter is about; empty if it is about none.
+func workflowIn(l *deadletter.Letter) string {
+	if l.WorkflowID == "" {
+		return ""
+	}
+	return Printable(l.Namespace + "/" + l.WorkflowID)
+}
+
+// ownerOf names the schedule or the workflow that a letter is about.
+func ownerOf(l *deadletter.Letter) string {
+	if workflow := workflowIn(l); workflow != "" {
+		return workflow + " (workflow)"
+	}
+	return scheduleOf(l)
 }
 
 func orDash(text string) string {
