@@ -20,7 +20,7 @@ const (
 
 const (
 	// passedOver is how many messages of schedules that it need not look at the scrubber reads in the time of one look, and strangers how
-	// many messages of workflows, which may be far more.
+	// many messages of workflows that it need not look at, which may be far more.
 	passedOver = 8
 	strangers  = 200
 	// maxAttempts is how often the scrubber tries to read a message.
@@ -36,13 +36,13 @@ type ScrubberConfig struct {
 	// Period is the time from the beginning of one pass to the beginning of the next, at least. The first pass begins at a random
 	// time within it. Default: [defaultPeriod].
 	Period time.Duration
-	// Rate is how many schedules to look at in a second. Default: [defaultRate].
+	// Rate is how many schedules or workflows to look at in a second. Default: [defaultRate].
 	Rate float64
 	// Rand decides when the first pass begins, and the order of the shards. Default: one that nobody can predict.
 	Rand *rand.Rand
 }
 
-// Scrubber looks at all schedules again and again, at a low rate, and mends what may be mended without a person. Any number of
+// Scrubber looks at all schedules and workflows again and again, at a low rate, and mends what may be mended without a person. Any number of
 // scrubbers may run at once: two of them do no harm to the same schedule, and more of them reach each schedule sooner.
 type Scrubber struct {
 	config  ScrubberConfig
@@ -51,9 +51,10 @@ type Scrubber struct {
 	suspects []suspect
 }
 
-// suspect is the findings of one schedule, and when to look again.
+// suspect is the findings of one schedule or workflow, and when to look again.
 type suspect struct {
 	key      schedule.Key
+	workflow bool
 	findings []Finding
 	due      time.Time
 }
@@ -123,10 +124,16 @@ func (s *Scrubber) now() time.Time { return s.config.Now() }
 // schedule. A schedule whose definition is written again meanwhile has its turn in the next pass.
 func (s *Scrubber) pass(ctx context.Context, shard int) error {
 	p := pass{shard: shard, gone: map[schedule.Key]bool{}}
+	if s.checker.reader.journals != nil {
+		p.workflows, p.met = s.checker.newLook(false), newKeySet()
+	}
 	for _, trail := range s.checker.reader.trails(shard) {
 		if err := s.follow(ctx, trail, &p); err != nil {
 			return err
 		}
+	}
+	if err := s.followJournals(ctx, &p); err != nil {
+		return err
 	}
 	if p.failures > 0 {
 		return fmt.Errorf("%d failures, the first: %w", p.failures, p.first)
@@ -142,6 +149,9 @@ type pass struct {
 	// failures counts the failed looks, first is the error of the first one.
 	failures int
 	first    error
+	// workflows is the look at workflows, and met are those that the pass has met; both are nil if workflows are not looked at.
+	workflows *executionLook
+	met       *keySet
 }
 
 func (p *pass) failed(err error) {
@@ -158,7 +168,11 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 			return nil
 		case err == nil:
 			attempts = 0
-			err = s.visit(ctx, p, t, met)
+			if t.journals {
+				err = s.visitWorkflows(ctx, p, met)
+			} else {
+				err = s.visit(ctx, p, t, met)
+			}
 			s.confirm(ctx)
 		case attempts < maxAttempts && ctx.Err() == nil:
 			attempts++
@@ -184,8 +198,9 @@ func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) e
 			continue
 		}
 		metrics.ConsistencyChecked.Add(ctx, 1)
-		s.suspect(key, found)
+		s.suspect(suspect{key: key, findings: found})
 	}
+	s.visitWakes(ctx, p, met)
 	strange := 0
 	for _, subject := range met {
 		if _, _, ok := s.checker.reader.owner(p.shard, subject); !ok {
@@ -231,10 +246,11 @@ func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
 	return sleep.For(ctx, end.Sub(s.now()))
 }
 
-// suspect remembers the findings of a schedule for a second look.
-func (s *Scrubber) suspect(key schedule.Key, found []Finding) {
-	if len(found) > 0 && len(s.suspects) < maxSuspects {
-		s.suspects = append(s.suspects, suspect{key, found, s.now().Add(s.config.Pause)})
+// suspect remembers findings for a second look.
+func (s *Scrubber) suspect(about suspect) {
+	if len(about.findings) > 0 && len(s.suspects) < maxSuspects {
+		about.due = s.now().Add(s.config.Pause)
+		s.suspects = append(s.suspects, about)
 	}
 }
 
@@ -243,7 +259,11 @@ func (s *Scrubber) confirm(ctx context.Context) {
 	for len(s.suspects) > 0 && !s.now().Before(s.suspects[0].due) {
 		first := s.suspects[0]
 		s.suspects = s.suspects[1:]
-		found, err := s.checker.look(ctx, first.key)
+		look := s.checker.look
+		if first.workflow {
+			look = s.checker.lookAtWorkflow
+		}
+		found, err := look(ctx, first.key)
 		if err != nil {
 			continue // the next pass finds it
 		}
@@ -255,7 +275,7 @@ func (s *Scrubber) confirm(ctx context.Context) {
 
 // mend repairs what may be repaired without a person, and logs that and the rest.
 func (s *Scrubber) mend(ctx context.Context, f *Finding) {
-	log := s.config.Logger.With("namespace", f.Namespace, "schedule_id", f.ScheduleID, "kind", f.Kind, "about", f.About)
+	log := s.config.Logger.With("namespace", f.Namespace, "schedule_id", f.ScheduleID, "workflow_id", f.WorkflowID, "kind", f.Kind, "about", f.About)
 	if !f.Automatic() {
 		metrics.ConsistencyFindings.Add(ctx, 1, string(f.Kind), metrics.FindingLeft)
 		log.WarnContext(ctx, "inconsistency left to a person: carillon cluster check", "what", f.What, "repair", f.Repair)

@@ -25,6 +25,8 @@ type trail struct {
 	// passedBy names a consumer of the stream if the trail has only the messages that this consumer has passed over. If it is
 	// empty, the trail has all messages.
 	passedBy string
+	// journals is set for the stream of journals.
+	journals bool
 	// last is the sequence of the message that was read last, end the sequence at which to end. end is 0 until it is known.
 	last, end uint64
 }

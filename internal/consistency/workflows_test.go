@@ -1,9 +1,11 @@
 package consistency_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -315,6 +317,34 @@ func TestLeftoversOfNoWorkflow(t *testing.T) {
 	f.mends(consistency.TaskOrphaned, consistency.TimerOrphaned)
 }
 
+// TestScrubberMendsWorkflows: a lost deadline, a lost task and a stranded message are found in the background, and the workflows end.
+func TestScrubberMendsWorkflows(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	stop := f.history()
+	for id, after := range map[string]time.Duration{"stranded": 2 * time.Second, "sleeping": time.Hour} {
+		f.begin(id)
+		require.NoError(t, f.respond(f.workflowTask(), startTimer("t", after)))
+	}
+	f.begin("waiting")
+	f.settled()
+	stop()
+	f.passOver("stranded")
+	f.wakeless("sleeping")
+	f.purge(f.names.BacklogStream(), f.names.Backlogs())
+	f.background(f.scrubber(nil).Run)
+	stream, timers := f.names.TaskStream(f.shard(flow("sleeping"))), f.names.ExecutionTimers(f.shard(flow("sleeping")), flow("sleeping"))
+	f.eventually("the deadline is set again", func() bool { return f.there(stream, timers) })
+	f.history()
+	ended := map[string]bool{}
+	for len(ended) < 2 {
+		task := f.workflowTask()
+		require.NoError(t, f.respond(task, completeFlow()))
+		ended[task.GetWorkflowExecution().GetWorkflowId()] = true
+	}
+	require.Equal(t, map[string]bool{"stranded": true, "waiting": true}, ended)
+}
+
 // TestEndThatNobodyTold: the report of a workflow's end is lost. The schedule is told how it really ended.
 func TestEndThatNobodyTold(t *testing.T) {
 	t.Parallel()
@@ -400,6 +430,8 @@ func TestBusyWorkflowsAreConsistent(t *testing.T) {
 			f.begin(fmt.Sprint("w", n))
 		}
 	})
+	var log bytes.Buffer
+	running.Go(func() { assert.NoError(t, f.scrubber(slog.New(slog.NewTextHandler(&log, nil))).Run(ctx)) })
 	for range busyLooks {
 		report, err := f.checker.Check(ctx, "", false)
 		require.NoError(t, err)
@@ -408,6 +440,9 @@ func TestBusyWorkflowsAreConsistent(t *testing.T) {
 		}
 		t.Logf("%d workflows", report.Workflows)
 	}
+	stop()
+	running.Wait()
+	assert.Empty(t, log.String(), "what the scrubber has found")
 }
 
 // workOn works on workflows with an activity, and a timer, until ctx ends.

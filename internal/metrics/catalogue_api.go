@@ -72,7 +72,7 @@ var (
 	})
 	ConsistencyChecked = newCounter(GroupUpkeep, Instrument{
 		Name: "carillon.consistency.checked", Unit: "{schedule}", By: byGenerator,
-		Description: "Schedules whose records were compared with each other.",
+		Description: "Schedules and workflows that were looked at.",
 	})
 	ConsistencyFindings = newCounter(GroupUpkeep, Instrument{
 		Name: "carillon.consistency.findings", Unit: "{finding}", By: byGenerator,
