@@ -50,6 +50,7 @@ func newRun(id string) *Run {
 }
 
 func (r *Run) apply(part *Part) error {
+	r.Entries++
 	for _, event := range part.Events {
 		if event.GetEventId() != r.NextEvent {
 			return fmt.Errorf("event %d follows on %d", event.GetEventId(), r.NextEvent-1)

@@ -60,7 +60,7 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 		StartTime: timestamppb.New(r.Start), CloseTime: timestamp(r.Close), Status: r.Status, HistoryLength: r.NextEvent - 1,
 		ExecutionTime: timestamppb.New(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration())),
 		Memo:          &commonpb.Memo{Fields: r.Memo}, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: r.SearchAttributes},
-		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes,
+		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes, StateTransitionCount: r.Entries,
 		RootExecution: r.Attributes.GetRootWorkflowExecution(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
 		Priority: r.Attributes.GetPriority(),
 	}

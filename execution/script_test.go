@@ -191,7 +191,7 @@ func proofOf(s *State) string {
 	}
 	r := *s.Run
 	var out strings.Builder
-	fmt.Fprintln(&out, s.Sequence, r.ID, r.NextEvent, r.Bytes, r.Status, r.Task, r.Sticky, r.LastStarted, r.CancelRequested, r.Requests.Len(), r.FirstTask)
+	fmt.Fprintln(&out, s.Sequence, r.ID, r.NextEvent, r.Bytes, r.Entries, r.Status, r.Task, r.Sticky, r.LastStarted, r.CancelRequested, r.Requests.Len(), r.FirstTask)
 	for _, event := range r.Buffered {
 		fmt.Fprintln(&out, event)
 	}

@@ -44,8 +44,8 @@ type Run struct {
 	Earlier []string
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64
-	// Bytes is the size of the encoded events.
-	Bytes int64
+	// Bytes is the size of the encoded events, and Entries how many entries of the journal are about the run.
+	Bytes, Entries int64
 	// Status is running, or how the run ended at Close.
 	Status enumspb.WorkflowExecutionStatus
 	Close  time.Time

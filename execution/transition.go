@@ -72,6 +72,7 @@ func (tx *transition) settle() {
 		tx.part.Callback = tx.run.Callback
 	}
 	tx.entry.Parts = append(tx.entry.Parts, *tx.part)
+	tx.run.Entries++
 }
 
 // empty reports whether a part changes nothing.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/namespace/v1"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -46,6 +48,9 @@ func (s *workflowService) RegisterNamespace(
 	}
 	return &workflowservice.RegisterNamespaceResponse{}, err
 }
+
+// retention is what namespaces are described with, since no execution is removed before its namespace. The web UI needs one.
+const retention = 36500 * 24 * time.Hour
 
 var errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
 
@@ -126,7 +131,8 @@ func (s *workflowService) UpdateNamespace(
 	info := request.GetUpdateInfo()
 	switch {
 	case setsAnything(request.Config), proto.Size(request.ReplicationConfig) > 0, request.PromoteNamespace, request.DeleteBadBinary != "":
-		return nil, serviceerror.NewUnimplemented("the configuration of a namespace is not implemented: carillon namespace update sets its limits")
+		return nil, serviceerror.NewUnimplemented("the retention and the rest of the configuration of a namespace are not implemented: executions " +
+			"stay until their namespace is deleted, and carillon namespace update sets its limits")
 	case info.GetOwnerEmail() != "", len(info.GetData()) > 0, info.GetState() != enums.NAMESPACE_STATE_UNSPECIFIED:
 		return nil, errOnlyDescription
 	}
@@ -152,6 +158,9 @@ func (s *workflowService) UpdateNamespace(
 // setsAnything reports whether a configuration asks for something. Clients send one even if it does not.
 func setsAnything(config *namespace.NamespaceConfig) bool {
 	asked := proto.CloneOf(config)
+	if asked.GetWorkflowExecutionRetentionTtl().AsDuration() == retention {
+		asked.WorkflowExecutionRetentionTtl = nil
+	}
 	if asked.GetHistoryArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
 		asked.HistoryArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED
 	}
@@ -176,6 +185,7 @@ func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.Desc
 		},
 		Config: &namespace.NamespaceConfig{
 			HistoryArchivalState: enums.ARCHIVAL_STATE_DISABLED, VisibilityArchivalState: enums.ARCHIVAL_STATE_DISABLED,
+			WorkflowExecutionRetentionTtl: durationpb.New(retention),
 		},
 		ReplicationConfig: &replication.NamespaceReplicationConfig{
 			ActiveClusterName: cluster, Clusters: []*replication.ClusterReplicationConfig{{ClusterName: cluster}},

@@ -164,4 +164,17 @@ func TestDescribeTaskQueue(t *testing.T) {
 	types := d.VersionsInfo[""].TypesInfo
 	assert.EqualValues(t, 3, types[int32(enums.TASK_QUEUE_TYPE_ACTIVITY)].Stats.ApproximateBacklogCount)
 	assert.EqualValues(t, 0, types[int32(enums.TASK_QUEUE_TYPE_WORKFLOW)].Stats.ApproximateBacklogCount)
+
+	d, err = in.DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
+		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: "q"}, TaskQueueType: enums.TASK_QUEUE_TYPE_NEXUS,
+	})
+	require.NoError(t, err)
+	assert.Empty(t, d.Pollers)
+	partitions, err := in.ListTaskQueuePartitions(t.Context(), &workflowservice.ListTaskQueuePartitionsRequest{
+		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: "q"},
+	})
+	require.NoError(t, err)
+	require.Len(t, partitions.WorkflowTaskQueuePartitions, 1)
+	require.Len(t, partitions.ActivityTaskQueuePartitions, 1)
+	assert.Equal(t, "q", partitions.ActivityTaskQueuePartitions[0].Key)
 }

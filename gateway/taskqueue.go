@@ -47,6 +47,17 @@ func (s *workflowService) DescribeTaskQueue(
 	return response, nil
 }
 
+// ListTaskQueuePartitions names the partitions of a queue. Each queue is one, which no process owns.
+func (s *workflowService) ListTaskQueuePartitions(
+	_ context.Context, r *workflowservice.ListTaskQueuePartitionsRequest,
+) (*workflowservice.ListTaskQueuePartitionsResponse, error) {
+	if err := checkQueue(r.TaskQueue); err != nil {
+		return nil, err
+	}
+	all := []*taskqueue.TaskQueuePartitionMetadata{{Key: r.TaskQueue.Name}}
+	return &workflowservice.ListTaskQueuePartitionsResponse{ActivityTaskQueuePartitions: all, WorkflowTaskQueuePartitions: all}, nil
+}
+
 // describeTypes answers the other form of the request, which is about several types of tasks at once.
 func (s *workflowService) describeTypes(
 	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest,
@@ -80,6 +91,8 @@ func (s *workflowService) describeQueue(
 	case enums.TASK_QUEUE_TYPE_UNSPECIFIED, enums.TASK_QUEUE_TYPE_WORKFLOW:
 	case enums.TASK_QUEUE_TYPE_ACTIVITY:
 		queue.Kind = offer.Activity
+	case enums.TASK_QUEUE_TYPE_NEXUS: // nothing polls for these, and the web UI asks
+		return &taskqueue.TaskQueueTypeInfo{Stats: &taskqueue.TaskQueueStats{ApproximateBacklogAge: durationpb.New(0)}}, nil
 	default:
 		return nil, serviceerror.NewInvalidArgument("Invalid TaskQueueType.")
 	}

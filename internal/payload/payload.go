@@ -3,7 +3,7 @@
 //   - Any JSON value stands for itself: a payload of the encoding json/plain.
 //   - null stands for a payload of the encoding binary/null, which Temporal's SDKs make of it.
 //   - An object with exactly the members metadata and data stands for any other payload. The values of its metadata, and its data,
-//     are base64.
+//     are base64. A payload of data that is stored elsewhere also has the member externalPayloads, a list of sizes in bytes.
 //
 // A value of the encoding json/plain that could be taken for something else, or that is not compact, is written as such an object too.
 //
@@ -31,6 +31,7 @@ const (
 const (
 	memberMetadata = "metadata"
 	memberData     = "data"
+	memberExternal = "externalPayloads"
 )
 
 // maxDepth is how deep a value may nest that stands for itself. It is less than the schedule package allows, because values are in lists.
@@ -41,6 +42,8 @@ type Payload struct {
 	// Metadata says how to read Data. A map without entries is the same as none.
 	Metadata map[string][]byte
 	Data     []byte
+	// External has the size, in bytes, of each piece of data that is stored elsewhere. Data says where.
+	External []int64
 }
 
 // JSON returns the payload of a JSON value, without a look at the value.
@@ -79,15 +82,22 @@ func Parse(text json.RawMessage) (Payload, *jsontext.Problem) {
 		return p, jsontext.Problemf(memberData, "is not base64: a value with exactly metadata and data is a payload of Temporal")
 	}
 	p.Data = data
+	if sizes, external := members[memberExternal]; external && json.Unmarshal(sizes, &p.External) != nil {
+		return p, jsontext.Problemf(memberExternal, "is not a list of sizes in bytes, as a payload of data that is stored elsewhere has it")
+	}
 	return p, nil
 }
 
 // longForm returns the members of an object that has exactly those of the long form.
 func longForm(text []byte) (members map[string]json.RawMessage, ok bool) {
-	if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &members) != nil || len(members) != 2 {
+	if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &members) != nil {
 		return nil, false
 	}
-	return members, members[memberMetadata] != nil && members[memberData] != nil
+	count := 2
+	if members[memberExternal] != nil {
+		count++
+	}
+	return members, len(members) == count && members[memberMetadata] != nil && members[memberData] != nil
 }
 
 // parseBytes reads bytes from a JSON text in base64.
@@ -111,7 +121,7 @@ func compact(text []byte) []byte {
 
 // Text returns the payload as JSON, in its short form if it has one. It may share memory with the payload.
 func (p Payload) Text() json.RawMessage {
-	if len(p.Metadata) == 1 {
+	if len(p.Metadata) == 1 && len(p.External) == 0 {
 		switch string(p.Metadata[keyEncoding]) {
 		case encodingNull:
 			if len(p.Data) == 0 {
@@ -130,7 +140,8 @@ func (p Payload) Text() json.RawMessage {
 	text, err := jsontext.Encode(struct {
 		Metadata map[string]string `json:"metadata"`
 		Data     string            `json:"data"`
-	}{metadata, base64.StdEncoding.EncodeToString(p.Data)})
+		External []int64           `json:"externalPayloads,omitempty"`
+	}{metadata, base64.StdEncoding.EncodeToString(p.Data), p.External})
 	if err != nil {
 		panic(fmt.Sprintf("payload: texts cannot be written as JSON: %v", err))
 	}

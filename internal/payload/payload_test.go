@@ -2,6 +2,7 @@ package payload_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,8 @@ func TestParseRefuses(t *testing.T) {
 		`{"metadata":{},"data":"a"}`:              "data",
 		`{"metadata":{"encoding":"?"},"data":""}`: "metadata.encoding",
 		`{"metadata":{"a b":null},"data":""}`:     `metadata["a b"]`,
+
+		`{"metadata":{},"data":"","externalPayloads":["x"]}`: "externalPayloads",
 	} {
 		_, problem := payload.Parse(json.RawMessage(text))
 		if assert.NotNil(t, problem, text) {
@@ -89,6 +92,7 @@ func TestParseList(t *testing.T) {
 // requireSame compares payloads as protobuf does: an empty value and none are the same.
 func requireSame(t require.TestingT, want, got payload.Payload) {
 	require.Equal(t, string(want.Data), string(got.Data))
+	require.True(t, slices.Equal(want.External, got.External))
 	require.Len(t, got.Metadata, len(want.Metadata))
 	for name, value := range want.Metadata {
 		require.Equal(t, string(value), string(got.Metadata[name]), name)
@@ -101,7 +105,7 @@ func values() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
 			"null", "1", "1.0", "1e400", `"é"`, `"\u003c"`, "[]", "{}", `{"metadata":{},"data":""}`, `{"metadata":{"a":"eA=="},"data":"eA=="}`,
-			`{"data":null,"metadata":null}`, `{"data":1}`, `{"metadata":{}}`, ` [1]`, "[1 ]", "{", "", "\xff", `{"a":1,"a":1}`, `"\ud800"`,
+			`{"data":null,"metadata":null}`, `{"data":1}`, `{"metadata":{}}`, `{"metadata":{},"data":"","externalPayloads":[7]}`, ` [1]`, "[1 ]", "{", "", "\xff", `{"a":1,"a":1}`, `"\ud800"`,
 		}),
 		rapid.Map(rapid.String(), func(s string) string {
 			text, _ := jsontext.Encode(s)
@@ -122,6 +126,7 @@ func TestNoPayloadIsLost(t *testing.T) {
 				p.Metadata[name] = []byte(rapid.String().Draw(t, "value"))
 			}
 		}
+		p.External = rapid.SliceOfN(rapid.Int64(), 0, 2).Draw(t, "external")
 		text := p.Text()
 		require.Nil(t, jsontext.Check(text, 100), "%s", text)
 		list, err := jsontext.Encode([]json.RawMessage{text, text})

@@ -192,7 +192,7 @@ func parseMetadata(m *sdkpb.UserMetadata) (*schedule.UserMetadata, error) {
 func parsePayload(field string, p *commonpb.Payload) (json.RawMessage, error) {
 	text, err := workflows.Text(p)
 	if err != nil {
-		return nil, schedule.Invalid(field, "refers to data that is stored elsewhere: send the data itself")
+		return nil, schedule.Invalid(field, "has fields of a later version of Temporal: leave them out")
 	}
 	return text, nil
 }

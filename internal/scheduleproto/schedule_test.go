@@ -213,15 +213,16 @@ func normal(ranges []schedule.Range) []schedule.Range {
 func TestNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	type workflow = workflowpb.NewWorkflowExecutionInfo
-	external := &commonpb.Payload{ExternalPayloads: []*commonpb.Payload_ExternalPayloadDetails{{SizeBytes: 1}}}
+	later := &commonpb.Payload{}
+	later.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
 	for field, change := range map[string]func(*workflow){
 		"retryPolicy":           func(w *workflow) { w.RetryPolicy = &commonpb.RetryPolicy{} },
 		"versioningOverride":    func(w *workflow) { w.VersioningOverride = &workflowpb.VersioningOverride{} },
 		"taskQueue.normalName":  func(w *workflow) { w.TaskQueue = &taskqueuepb.TaskQueue{Name: "q", NormalName: "n"} },
 		"cronSchedule":          func(w *workflow) { w.CronSchedule = "* * * * *" },
 		"workflowIdReusePolicy": func(w *workflow) { w.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE },
-		"input[0]":              func(w *workflow) { w.Input = &commonpb.Payloads{Payloads: []*commonpb.Payload{external}} },
-		"memo.m":                func(w *workflow) { w.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"m": external}} },
+		"input[0]":              func(w *workflow) { w.Input = &commonpb.Payloads{Payloads: []*commonpb.Payload{later}} },
+		"memo.m":                func(w *workflow) { w.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"m": later}} },
 		"workflowRunTimeout":    func(w *workflow) { w.WorkflowRunTimeout = durationpb.New(1<<63 - 1); w.WorkflowRunTimeout.Seconds++ },
 	} {
 		p := shown(t, full())

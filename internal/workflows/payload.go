@@ -12,7 +12,7 @@ import (
 )
 
 // errNoText says that a payload has parts that its JSON form does not have.
-var errNoText = errors.New("workflows: the payload refers to data that is stored elsewhere")
+var errNoText = errors.New("workflows: the payload has fields of a later version")
 
 // Payload returns the payload that a JSON text stands for (package payload). The problem is that of an object that is nearly a payload.
 func Payload(text json.RawMessage) (*commonpb.Payload, *jsontext.Problem) {
@@ -23,17 +23,27 @@ func Payload(text json.RawMessage) (*commonpb.Payload, *jsontext.Problem) {
 	return fromPlain(p), nil
 }
 
-// Text returns the JSON text that stands for a payload. The error says that there is none, because the payload has more than metadata and
-// data.
+// Text returns the JSON text that stands for a payload. The error says that there is none, because the payload has fields that are not known
+// here.
 func Text(p *commonpb.Payload) (json.RawMessage, error) {
-	if len(p.GetExternalPayloads()) > 0 || len(p.ProtoReflect().GetUnknown()) > 0 {
+	unknown := len(p.ProtoReflect().GetUnknown())
+	plain := payload.Payload{Metadata: p.GetMetadata(), Data: p.GetData()}
+	for _, details := range p.GetExternalPayloads() {
+		plain.External = append(plain.External, details.GetSizeBytes())
+		unknown += len(details.ProtoReflect().GetUnknown())
+	}
+	if unknown > 0 {
 		return nil, errNoText
 	}
-	return payload.Payload{Metadata: p.GetMetadata(), Data: p.GetData()}.Text(), nil
+	return plain.Text(), nil
 }
 
 func fromPlain(p payload.Payload) *commonpb.Payload {
-	return &commonpb.Payload{Metadata: p.Metadata, Data: p.Data}
+	full := &commonpb.Payload{Metadata: p.Metadata, Data: p.Data}
+	for _, size := range p.External {
+		full.ExternalPayloads = append(full.ExternalPayloads, &commonpb.Payload_ExternalPayloadDetails{SizeBytes: size})
+	}
+	return full
 }
 
 // Arguments returns the payloads of a JSON list, such as the input of a workflow; nil if there are none. The problem says that the text is no

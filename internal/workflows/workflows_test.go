@@ -102,6 +102,9 @@ func payloads() *rapid.Generator[*commonpb.Payload] {
 			}
 			p.Metadata[name] = []byte(rapid.SampledFrom([]string{"json/plain", "binary/null", "carillon/payloads", "\xff"}).Draw(t, "value"))
 		}
+		for _, size := range rapid.SliceOfN(rapid.Int64(), 0, 2).Draw(t, "external") {
+			p.ExternalPayloads = append(p.ExternalPayloads, &commonpb.Payload_ExternalPayloadDetails{SizeBytes: size})
+		}
 		return p
 	})
 }
@@ -116,7 +119,9 @@ func TestPayloadsAreKept(t *testing.T) {
 		require.Nil(t, problem)
 		require.True(t, proto.Equal(p, again), "%v, %v", p, again)
 	})
-	_, err := workflows.Text(&commonpb.Payload{ExternalPayloads: []*commonpb.Payload_ExternalPayloadDetails{{SizeBytes: 1}}})
+	later := &commonpb.Payload{}
+	later.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
+	_, err := workflows.Text(later)
 	require.Error(t, err)
 }
 
