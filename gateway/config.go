@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -24,6 +25,8 @@ const defaultDrain = 5 * time.Second
 type Config struct {
 	// Conn carries requests about executions.
 	Conn *nats.Conn
+	// Owners send the requests that one execution gets to a process of the pool history. Default: to any process.
+	Owners owners.Router
 	// JS reads the backlogs of task queues.
 	JS    jetstream.JetStream
 	Names subjects.Names
@@ -72,6 +75,9 @@ func (c Config) check() (Config, error) {
 	}
 	if c.Drain == 0 {
 		c.Drain = defaultDrain
+	}
+	if c.Owners == nil {
+		c.Owners = owners.Anybody(c.Conn)
 	}
 	if c.Now == nil {
 		c.Now = time.Now //permit:time.Now the clock of a program

@@ -25,6 +25,6 @@
 // end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
 // Only internal/roles imports this package. It may import gateway/internal/callers, client, execution, kv, schedule, subjects, internal/bus, internal/call,
-// internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
+// internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
 // those live in package execution.
 package gateway

@@ -35,7 +35,7 @@ func routeBy[Response any, Message interface {
 ) (Message, error) {
 	response := Message(new(Response))
 	subject := g.config.Names.Execution(g.shard(workflow), workflow.Namespace, verb)
-	if err := ask(ctx, g.config.Conn, subject, request, response); err != nil {
+	if err := ask(ctx, g.config.Owners.For(workflow), subject, request, response); err != nil {
 		return nil, err
 	}
 	return response, nil

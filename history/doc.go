@@ -5,6 +5,9 @@
 // process has appended an entry in between, the pool reads that entry and decides again. What a request is refused for, or told without an
 // entry, is checked against the end of the journal first, because another process may have changed it.
 //
+// Those who ask send the requests about one execution to one process, its owner (internal/owners), so that its memory is up to date. Nothing
+// here depends on that.
+//
 // An entry may make things due: its tasks are offered to workers (internal/offer), or put into the backlog, or back from a sticky queue to
 // the normal one; and a schedule is told how the execution ended that it started. Who does that, and when:
 //
@@ -28,6 +31,6 @@
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/bus, internal/call,
-// internal/codec, internal/deadletter, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/sleep, internal/task,
+// internal/codec, internal/deadletter, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/sleep, internal/task,
 // internal/telemetry, internal/wire and internal/workflows. It must never import another pool, nor decide what becomes of an execution.
 package history

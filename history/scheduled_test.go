@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -26,7 +27,7 @@ var nightly = schedule.Key{Namespace: space, ID: "nightly"}
 // startScheduled starts an execution as the invoker does.
 func (b *bundle) startScheduled(id, runID string) error {
 	b.Helper()
-	client := workflows.NewClient(b.conn, b.names, b.facts.Shards)
+	client := workflows.NewClient(owners.Anybody(b.conn), b.names, b.facts.Shards)
 	return client.Start(b.Context(), startRequest(id), runID, &wire.WorkflowCallback{
 		ScheduleID: nightly.ID, TaskQueue: queue, RequestID: "start-" + id,
 	})
@@ -66,7 +67,7 @@ func TestScheduledExecution(t *testing.T) {
 	b.settled()
 
 	require.NoError(t, b.startScheduled("x", "run-2"))
-	client := workflows.NewClient(b.conn, b.names, b.facts.Shards)
+	client := workflows.NewClient(owners.Anybody(b.conn), b.names, b.facts.Shards)
 	require.NoError(t, client.Terminate(t.Context(), &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace: space, WorkflowExecution: b.execution("x", ""), FirstExecutionRunId: "run-2", Reason: "enough",
 	}))
@@ -89,7 +90,7 @@ func TestScheduleIsToldAfterADeath(t *testing.T) {
 	b := setup(t)
 	_, stop := b.run(func(c *Config) { c.noEffects = true })
 	require.NoError(t, b.startScheduled("w", "run-1"))
-	client := workflows.NewClient(b.conn, b.names, b.facts.Shards)
+	client := workflows.NewClient(owners.Anybody(b.conn), b.names, b.facts.Shards)
 	require.NoError(t, client.Terminate(t.Context(), &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace: space, WorkflowExecution: b.execution("w", ""), FirstExecutionRunId: "run-1",
 	}))

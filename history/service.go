@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -107,11 +108,16 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	server, err := call.Serve(work, call.Config{
 		Conn: s.config.Conn, Handle: s.handle, Logger: s.config.Logger, Queue: subjects.PoolHistory,
 		Concurrency: concurrency, Timeout: requestLimit,
-	}, s.config.Names.Executions())
+	}, s.config.Names.Executions(), s.config.Names.ExecutionsAt(s.commits.process))
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer server.Close()
+	leave, err := owners.Announce(s.config.Conn, s.config.Names, s.commits.process)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer leave()
 	close(s.ready)
 	return s.consume(ctx)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -63,7 +64,7 @@ func withHistory(t *testing.T, changes ...func(*wire.Definition)) *playedHistory
 	t.Helper()
 	h := &playedHistory{installation: newInstallation(t, append([]func(*wire.Definition){workflowAction}, changes...)...), answers: map[string][]error{}}
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
-	h.client = workflows.NewClient(conn, h.names, 1)
+	h.client = workflows.NewClient(owners.Anybody(conn), h.names, 1)
 	server, err := call.Serve(t.Context(), call.Config{Conn: bus.Plain{Conn: conn}, Handle: h.serve, Logger: natstest.Logger(t)}, h.names.Execution(0, "default", "*"))
 	require.NoError(t, err)
 	t.Cleanup(server.Close)

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -312,7 +313,7 @@ func TestStarter(t *testing.T) {
 	t.Parallel()
 	conn, _ := natstest.Connect(t, shared(t))
 	names, to := natstest.Names(t), offer.Poller{Inbox: "inbox", Identity: "w"}
-	starter, task := matching.NewStarter(conn, names, 4), taskOf(workflows, 7)
+	starter, task := matching.NewStarter(owners.Anybody(conn), names, 4), taskOf(workflows, 7)
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	require.Error(t, starter.Start(soon, task, to), "nobody is there")

@@ -9,20 +9,21 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // natsStarter asks history over NATS.
 type natsStarter struct {
-	conn   call.Requester
+	owners owners.Router
 	names  subjects.Names
 	shards int
 }
 
-// NewStarter returns a starter that asks the owner of the execution's shard.
-func NewStarter(conn call.Requester, names subjects.Names, shards int) Starter {
-	return natsStarter{conn, names, shards}
+// NewStarter returns a starter that asks history. The router says which process of it.
+func NewStarter(router owners.Router, names subjects.Names, shards int) Starter {
+	return natsStarter{router, names, shards}
 }
 
 // Start implements [Starter].
@@ -31,8 +32,9 @@ func (s natsStarter) Start(ctx context.Context, task offer.Task, to offer.Poller
 	if err != nil {
 		return err
 	}
-	shard := subjects.ShardOf(schedule.Key{Namespace: task.Namespace, ID: task.WorkflowID}, s.shards)
-	err = call.AskBytes(ctx, s.conn, s.names.Execution(shard, task.Namespace, subjects.VerbStartTask), request, nil)
+	key := schedule.Key{Namespace: task.Namespace, ID: task.WorkflowID}
+	shard := subjects.ShardOf(key, s.shards)
+	err = call.AskBytes(ctx, s.owners.For(key), s.names.Execution(shard, task.Namespace, subjects.VerbStartTask), request, nil)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return fmt.Errorf("%w: %w", ErrForget, err)
 	}

@@ -91,6 +91,20 @@ func (n Names) Execution(shard int, namespace, verb string) string {
 // Executions matches all requests about executions.
 func (n Names) Executions() string { return n.prefix + ".execution.*.*.*" }
 
+// ExecutionAt is the subject of the same request, to one process of the pool history. The ID of the process is one token, and subject is one that
+// [Names.Execution] has made.
+func (n Names) ExecutionAt(process, subject string) string {
+	return n.prefix + ".execution-at." + process + strings.TrimPrefix(subject, n.prefix+".execution")
+}
+
+// ExecutionsAt matches all requests to one process of the pool history.
+func (n Names) ExecutionsAt(process string) string {
+	return n.prefix + ".execution-at." + process + ".*.*.*"
+}
+
+// HistoryProcesses is the subject on which each process of the pool history tells its ID when asked. Nothing on it is stored.
+func (n Names) HistoryProcesses() string { return n.prefix + ".history-processes" }
+
 // Request is what the subject of a request about an execution says.
 type Request struct {
 	Shard     int
@@ -98,9 +112,14 @@ type Request struct {
 	Verb      string
 }
 
-// ParseExecution takes apart a subject made by Execution.
+// ParseExecution takes apart a subject made by Execution or ExecutionAt.
 func (n Names) ParseExecution(subject string) (Request, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".execution.")
+	if !ok {
+		if rest, ok = strings.CutPrefix(subject, n.prefix+".execution-at."); ok {
+			_, rest, _ = strings.Cut(rest, ".")
+		}
+	}
 	tokens := strings.Split(rest, ".")
 	if !ok || len(tokens) != 3 || tokens[1] == "" || tokens[2] == "" {
 		return Request{}, fmt.Errorf("subjects: %q is not the subject of a request about an execution", subject)

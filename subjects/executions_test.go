@@ -45,9 +45,16 @@ func TestRequestsAboutExecutionsAreParsedBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, subjects.Request{Shard: 12, Namespace: "default", Verb: "complete-workflow-task"}, got)
 	require.True(t, matchesAny([]string{n.Executions()}, subject))
+	at := n.ExecutionAt("p1", subject)
+	same, err := n.ParseExecution(at)
+	require.NoError(t, err)
+	require.Equal(t, got, same)
+	require.True(t, matchesAny([]string{n.ExecutionsAt("p1")}, at))
+	require.False(t, matchesAny([]string{n.Executions(), n.ExecutionsAt("p2")}, at))
 	for _, wrong := range []string{
 		"", "carillon.execution.0.default", "carillon.execution.x.default.start", "carillon.execution.-1.default.start",
 		"carillon.execution.0..start", "carillon.execution.0.default.", "carillon.execution.0.default.start.x",
+		"carillon.execution-at.p1", "carillon.execution-at.p1.0.default", "carillon.execution-at.0.default.start",
 	} {
 		_, err := n.ParseExecution(wrong)
 		require.Error(t, err, wrong)

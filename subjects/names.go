@@ -39,11 +39,21 @@ func (n Names) Prefix() string { return n.prefix }
 // ShardOf returns the shard of a schedule, in [0, shards): a stable hash of namespace and ID. It may never change, because
 // records and messages are stored in the shard it names.
 func ShardOf(key schedule.Key, shards int) int {
+	return int(mix(hashOf(key.Namespace, key.ID)) % uint64(shards))
+}
+
+// Rank says how far ahead a process is among those that may own an execution: the highest rank is the first. Processes have different names, and
+// each comes first for about as many executions as any other. The rank may change with a release.
+func Rank(process string, key schedule.Key) uint64 {
+	return mix(hashOf(process, "") ^ hashOf(key.Namespace, key.ID))
+}
+
+func hashOf(first, second string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(key.Namespace))
+	_, _ = h.Write([]byte(first))
 	_, _ = h.Write([]byte{0})
-	_, _ = h.Write([]byte(key.ID))
-	return int(mix(h.Sum64()) % uint64(shards))
+	_, _ = h.Write([]byte(second))
+	return h.Sum64()
 }
 
 // mix spreads the high bits of the FNV hash, because the shard is taken from the low ones.

@@ -54,7 +54,9 @@ func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*ho
 	}
 	err := h.makeDir()
 	if err == nil && c.Processes {
-		h.children, err = newChildren(c.Binary, fail)
+		if h.children, err = newChildren(c.Binary, fail); err == nil {
+			h.children.scale = c.Scale
+		}
 	}
 	if err == nil {
 		err = h.start(ctx)

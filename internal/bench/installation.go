@@ -175,7 +175,9 @@ func (i *installation) supervise(ctx context.Context, log *slog.Logger, fail con
 // stopRoles stops the roles in order. The client stays connected.
 func (i *installation) stopRoles() error {
 	if i.children != nil {
-		i.children.stop(roleProcesses...)
+		for _, role := range roleProcesses {
+			i.children.stop(i.children.namesOf(role)...)
+		}
 	}
 	if i.cancel == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,9 +34,26 @@ const (
 )
 
 // roleProcesses are the roles that become processes of their own, in the order in which they are told to end.
-var roleProcesses = []string{"frontend", roleGateway, "generator", "backfiller", "matching", "invoker", "history"}
+var roleProcesses = []string{roleFrontend, roleGateway, "generator", "backfiller", "matching", "invoker", "history"}
 
-const roleGateway = "gateway"
+const (
+	roleFrontend = "frontend"
+	roleGateway  = "gateway"
+)
+
+// Scalable returns the roles that may have several processes in a run. A gateway has one address, and a frontend one search index.
+func Scalable() []string {
+	return slices.DeleteFunc(slices.Clone(roleProcesses), func(role string) bool { return role == roleFrontend || role == roleGateway })
+}
+
+// namesOf returns the names of the processes of a role.
+func (c *children) namesOf(role string) []string {
+	names := []string{role}
+	for k := 2; k <= c.scale[role]; k++ {
+		names = append(names, role+"-"+strconv.Itoa(k))
+	}
+	return names
+}
 
 // RunNATS runs a NATS server on a free port until ctx ends. It writes its URL to out, as one line.
 func RunNATS(ctx context.Context, log *slog.Logger, out io.Writer, dir, sync string) error {
@@ -54,6 +72,8 @@ func RunNATS(ctx context.Context, log *slog.Logger, out io.Writer, dir, sync str
 type children struct {
 	binary string
 	launch *child.Launcher
+	// scale is how many processes a role has, if not one.
+	scale map[string]int
 	// fail breaks the run off, because a process has ended by itself.
 	fail context.CancelCauseFunc
 	all  map[string]*process
@@ -163,13 +183,15 @@ func (i *installation) startRoles(ctx context.Context, c *children, url string) 
 	for _, role := range roleProcesses {
 		args := []string{role, "--nats", url, "--prefix", i.names.Prefix(), "--log-level", "error"}
 		switch role {
-		case "frontend":
+		case roleFrontend:
 			args = append(args, "--search-dir", i.search.Dir)
 		case roleGateway:
 			args = append(args, "--grpc", i.gateway, "--http-api", "off")
 		}
-		if _, err := c.start(role, false, args...); err != nil {
-			return err
+		for _, name := range c.namesOf(role) {
+			if _, err := c.start(name, false, args...); err != nil {
+				return err
+			}
 		}
 	}
 	return i.awaitRoles(ctx)
@@ -193,7 +215,7 @@ func (i *installation) awaitRoles(ctx context.Context) error {
 	}
 }
 
-// present reports whether there is a process of each role.
+// present reports whether all processes of each role are there.
 func (i *installation) present(ctx context.Context) (bool, error) {
 	asking, cancel := context.WithTimeout(ctx, 4*poll)
 	defer cancel()
@@ -201,13 +223,13 @@ func (i *installation) present(ctx context.Context) (bool, error) {
 	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		return false, fmt.Errorf("bench: ask for the roles: %w", err)
 	}
-	roles := map[string]bool{}
+	roles := map[string]int{}
 	for _, p := range all {
 		for _, role := range p.Roles {
-			roles[role] = true
+			roles[role]++
 		}
 	}
-	return !slices.ContainsFunc(roleProcesses, func(role string) bool { return !roles[role] }), nil
+	return !slices.ContainsFunc(roleProcesses, func(role string) bool { return roles[role] < len(i.children.namesOf(role)) }), nil
 }
 
 // usage is what a process has used so far.

@@ -33,7 +33,7 @@ func TestProcesses(t *testing.T) {
 	t.Parallel()
 	c := config(t)
 	c.Processes, c.Binary, c.RoundTrip = true, program(t), 2*time.Millisecond
-	c.Shards = 2
+	c.Shards, c.Scale = 2, map[string]int{"history": 2}
 	s := recoverScenario()
 	p := tiny(s)
 	r, err := Run(t.Context(), s, p, c)
@@ -41,7 +41,7 @@ func TestProcesses(t *testing.T) {
 	checkResult(t, r)
 	assert.True(t, r.Environment.Processes)
 	assert.EqualValues(t, 2, r.Environment.RoundTrip)
-	for _, name := range append([]string{processBench, processNATS}, roleProcesses...) {
+	for _, name := range append([]string{processBench, processNATS, "history-2"}, roleProcesses...) {
 		assert.Contains(t, r.Processes, name)
 	}
 	left, err := os.ReadDir(c.Dir)

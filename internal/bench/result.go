@@ -80,6 +80,8 @@ type Environment struct {
 	CPUs        int    `json:"cpus"`
 	// Processes says that NATS and each role except the worker had a process of its own.
 	Processes bool `json:"processes,omitempty"`
+	// Scale is how many processes there were of a role, if not one of each.
+	Scale map[string]int `json:"scale,omitempty"`
 	// RoundTrip is the round trip to NATS that was added for them.
 	RoundTrip Milliseconds `json:"round_trip_ms,omitempty"`
 	// Worker is where the worker was, if not on the connection of the roles.
@@ -219,8 +221,11 @@ func (e Environment) words() string {
 		sync = ", sync " + e.Sync
 	}
 	distance := ""
+	for _, role := range slices.Sorted(maps.Keys(e.Scale)) {
+		distance += fmt.Sprintf(", %d of %s", e.Scale[role], role)
+	}
 	if e.RoundTrip > 0 {
-		distance = fmt.Sprintf(", %s ms away", digits(e.RoundTrip))
+		distance += fmt.Sprintf(", %s ms away", digits(e.RoundTrip))
 	}
 	where := ""
 	if e.Worker != "" {

@@ -34,6 +34,9 @@ type Config struct {
 	// Processes gives NATS and each role except the worker a process of its own; Dial must be unset. Binary is the program that
 	// they run: this one by default.
 	Processes bool
+	// Scale is how many processes there are of a role, with Processes; one of each that it does not name. [Scalable] are the roles that may have
+	// several.
+	Scale map[string]int
 	// RoundTrip is the shortest time of an answer of NATS to the roles and the worker, with Processes. Zero adds nothing to
 	// what the machine itself takes.
 	RoundTrip time.Duration
@@ -249,6 +252,7 @@ func (s *session) environment() Environment {
 		e.Worker = s.config.Worker
 	}
 	if s.host.children != nil {
+		e.Scale = s.config.Scale
 		e.NATS, e.Processes, e.RoundTrip = "a process", true, Milliseconds(float64(s.config.RoundTrip)/1e6)
 	}
 	if s.host.external == nil {

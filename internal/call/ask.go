@@ -18,8 +18,7 @@ import (
 const (
 	// defaultTimeout bounds a request whose context has no deadline.
 	defaultTimeout = 10 * time.Second
-	// patience is how long a request waits for somebody to serve it. It is longer than a shard is without an owner after a process has
-	// died.
+	// patience is how long a request waits for somebody to serve it: longer than it takes to start the only process of a role again.
 	patience = 8 * time.Second
 	// firstPause is the wait before a request is sent again. It doubles up to maxPause.
 	firstPause = 20 * time.Millisecond

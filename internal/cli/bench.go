@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ var (
 	errBench            = errors.New("actions were missed, or ran twice, early or without being due")
 	errBenchInterrupted = errors.New("the run was interrupted: nothing has been measured")
 )
+
+// maxScale is how many processes of one role a run may have.
+const maxScale = 16
 
 // benchOptions are the flags of the bench commands.
 type benchOptions struct {
@@ -164,6 +168,7 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 		flags.IntVar(&o.Shards, "shards", 0, "divide the schedules into `N` shards; 0 means 4")
 		flags.IntVar(&o.Replicas, "replicas", 0, "let `N` NATS servers keep all data: 1, 3 or 5; 0 means 1")
 		flags.BoolVar(&o.Processes, "processes", false, "give NATS and each role a process of its own; this one is the worker")
+		flags.StringToIntVar(&o.Scale, "scale", nil, "with --processes, run N processes of a role, as in `ROLE=N`,…: of "+strings.Join(bench.Scalable(), ", "))
 		flags.Var(flagconf.NewEnum(&o.Worker, bench.WorkerTogether, bench.WorkerApart, bench.WorkerFenced), "worker",
 			"let the worker be `WHERE`: together with the roles, apart on a connection of its own, or fenced in a NATS account of its own; "+
 				"with the embedded server only")
@@ -191,6 +196,11 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	o.Processes = o.Processes && !a.global.isExternal() // the processes use their own NATS server
 	if o.Worker != bench.WorkerTogether && (o.Processes || a.global.isExternal()) {
 		return usagef("--worker: %s needs the embedded server", o.Worker)
+	}
+	for role, n := range o.Scale {
+		if !slices.Contains(bench.Scalable(), role) || n < 1 || n > maxScale || !o.Processes {
+			return usagef("--scale: %s=%d: use 1 to %d of %s, and --processes", role, n, maxScale, strings.Join(bench.Scalable(), ", "))
+		}
 	}
 	if o.RoundTrip != 0 && !o.Processes || o.RoundTrip < 0 || o.RoundTrip > time.Second {
 		return usagef("--round-trip: %s: use up to 1s, and --processes", o.RoundTrip)

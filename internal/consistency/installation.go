@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -74,7 +75,7 @@ func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	access := bus.New(c.JS)
 	return &Installation{
 		Bus: access, Journals: access, Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
-		Executions: workflows.NewClient(c.JS.Conn(), c.Names, c.Shards),
+		Executions: workflows.NewClient(owners.Anybody(c.JS.Conn()), c.Names, c.Shards),
 		Streams:    streams{js: c.JS, lanes: c.Lanes, readers: bus.NewReaders(c.JS, c.Lanes), names: c.Names},
 	}, nil
 }

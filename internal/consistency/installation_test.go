@@ -22,6 +22,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -102,7 +103,7 @@ func (s *installation) startRoles() {
 	require.NoError(s, err)
 	inv, err := invoker.New(invoker.Config{
 		Config:    pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger},
-		Workflows: workflows.NewClient(s.conn, s.names, 2),
+		Workflows: workflows.NewClient(owners.Anybody(s.conn), s.names, 2),
 	})
 	require.NoError(s, err)
 	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})

@@ -29,6 +29,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -52,7 +53,7 @@ func flowsOn(s *installation) *flows {
 	polls, err := offer.NewPolls(offer.Config{Conn: bus.Plain{Conn: s.conn}, Names: s.names, Logger: natstest.Logger(s)})
 	require.NoError(s, err)
 	m, err := matching.New(matching.Config{
-		JS: s.js, Names: s.names, Logger: natstest.Logger(s), Starter: matching.NewStarter(s.conn, s.names, 2), Every: 200 * time.Millisecond,
+		JS: s.js, Names: s.names, Logger: natstest.Logger(s), Starter: matching.NewStarter(owners.Anybody(s.conn), s.names, 2), Every: 200 * time.Millisecond,
 	})
 	require.NoError(s, err)
 	s.background(polls.Run, m.Run)

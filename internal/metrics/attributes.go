@@ -91,6 +91,10 @@ const (
 	HistoryTail    = "tail"
 	HistoryJournal = "journal"
 
+	RoutedOwner   = "owner"
+	RoutedGone    = "gone"
+	RoutedAnybody = "anybody"
+
 	WatchedSkipped = "skipped"
 	WatchedMissed  = "missed"
 	WatchedDropped = "dropped"

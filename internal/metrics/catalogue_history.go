@@ -26,6 +26,12 @@ var (
 			"journal.",
 		Attributes: []Attribute{oneOf("from", HistoryCached, HistoryTail, HistoryJournal)},
 	})
+	HistoryRouted = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.routed", Unit: "{request}", By: "gateway, matching, invoker",
+		Description: "Requests about workflow executions by where they were sent: to the owner of the execution; to any process, because the owner " +
+			"was gone; or to any process, because none was known yet.",
+		Attributes: []Attribute{oneOf("to", RoutedOwner, RoutedGone, RoutedAnybody)},
+	})
 	HistoryTransfer = newHistogram(GroupExecutions, Instrument{
 		Name: "carillon.history.transfer.duration", Unit: "s", By: byHistory, Buckets: rpcBuckets,
 		Description: "From the append of an entry until what it makes due has been done: its tasks are with workers or in the backlog.",

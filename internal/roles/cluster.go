@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/probe"
@@ -45,6 +46,8 @@ type Cluster struct {
 	// lanes are the connections that read the schedules.
 	lanes   *bus.Lanes
 	options Options
+	// owners send the requests about executions.
+	owners *owners.Owners
 	// definitions caches the definitions that the pools of this process have read.
 	definitions *cache.Records[wire.Definition]
 	// watch knows whether the streams accept writes.
@@ -80,8 +83,13 @@ func Open(
 	if err != nil {
 		return nil, err
 	}
+	sends, err := owners.New(bus.Plain{Conn: conn.Conn}, names, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listen for processes of history: %w", err)
+	}
 	return &Cluster{
-		Conn: conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
+		owners: sends,
+		Conn:   conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
 		options: options, definitions: cache.Definitions(),
 		watch: streamwatch.New(streamwatch.Config{
 			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: bus.Unanswered,
@@ -164,7 +172,7 @@ func (c *Cluster) checks() consistency.Config {
 func (c *Cluster) Invoker() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	invokers, err := invoker.New(invoker.Config{
-		Config: c.pool(table, vitals), Workflows: workflows.NewClient(c.Conn.Conn, c.Names, c.Facts.Shards),
+		Config: c.pool(table, vitals), Workflows: workflows.NewClient(c.owners, c.Names, c.Facts.Shards),
 	})
 	if err != nil {
 		return Role{}, err
@@ -190,7 +198,7 @@ func (c *Cluster) Backfiller() (Role, error) {
 // Matching returns the role that brings tasks of workflow executions and polls together.
 func (c *Cluster) Matching() (Role, error) {
 	m, err := matching.New(matching.Config{
-		JS: c.JS, Names: c.Names, Logger: c.options.Logger, Starter: matching.NewStarter(c.Conn.Conn, c.Names, c.Facts.Shards),
+		JS: c.JS, Names: c.Names, Logger: c.options.Logger, Starter: matching.NewStarter(c.owners, c.Names, c.Facts.Shards),
 	})
 	if err != nil {
 		return Role{}, err

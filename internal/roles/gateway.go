@@ -40,7 +40,7 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, error) {
 	}
 	table, records := c.table(), kv.NewCluster(c.JS, c.Names)
 	g, err := gateway.New(gateway.Config{
-		Conn: c.Conn.Conn, JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created, API: api, Known: table,
+		Conn: c.Conn.Conn, Owners: c.owners, JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created, API: api, Known: table,
 		Records: namespaces.NewRecords(records), Cluster: records, GRPC: config.GRPC, HTTP: config.HTTP, TLS: config.TLS,
 		Anonymous: config.Anonymous, Dial: c.Conn.dial, Drain: config.Drain, Version: c.options.Version, Logger: c.options.Logger,
 	})

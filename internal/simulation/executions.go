@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/history"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -104,16 +105,26 @@ func (n *node) executing(log *slog.Logger) func(context.Context) {
 			OffersAtOnce: 1,
 		}))
 	case roleMatching:
-		return runs(matching.New(matching.Config{
-			Bus: n, Conn: n, Names: names, Starter: matching.NewStarter(n, names, shards), Logger: log, Now: n.now,
-		}))
+		return n.routing(func(ctx context.Context) {
+			runs(matching.New(matching.Config{
+				Bus: n, Conn: n, Names: names, Starter: matching.NewStarter(n.owners, names, shards), Logger: log, Now: n.now,
+			}))(ctx)
+		})
 	case roleFlowWorker:
-		return n.serveExecutions
+		return n.routing(n.serveExecutions)
 	case roleClient:
 		n.immune = true
-		return func(ctx context.Context) { <-ctx.Done() }
+		return n.routing(func(ctx context.Context) { <-ctx.Done() })
 	}
 	return nil
+}
+
+// routing is a process that sends requests about executions to their owners.
+func (n *node) routing(run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		n.owners, _ = owners.New(n, n.world.names, n.now) // nothing refuses a subscription
+		run(ctx)
+	}
 }
 
 // newID returns an ID in the form of a UUID, different in each process.

@@ -185,11 +185,12 @@ func (n *node) startScheduled(ctx context.Context, op *operation) error {
 	if err != nil {
 		return err
 	}
-	shard := subjects.ShardOf(aboutExecution(op.id), shards)
+	key := aboutExecution(op.id)
+	shard := subjects.ShardOf(key, shards)
 	return n.persist(ctx, drainLimit, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, answerTime)
 		defer cancel()
-		return requests.AskBytes(ctx, n, n.world.names.Execution(shard, namespace, op.verb), body, nil)
+		return requests.AskBytes(ctx, n.owners.For(key), n.world.names.Execution(shard, namespace, op.verb), body, nil)
 	})
 }
 

@@ -23,7 +23,6 @@ import (
 	requests "github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -105,8 +104,9 @@ const answerTime = 10 * time.Second
 func (n *node) request(ctx context.Context, verb, workflowID string, request, response proto.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	shard := subjects.ShardOf(schedule.Key{Namespace: namespace, ID: workflowID}, shards)
-	return requests.Ask(ctx, n, n.world.names.Execution(shard, namespace, verb), request, response)
+	key := aboutExecution(workflowID)
+	shard := subjects.ShardOf(key, shards)
+	return requests.Ask(ctx, n.owners.For(key), n.world.names.Execution(shard, namespace, verb), request, response)
 }
 
 // insist repeats a request until it has an answer that says something, or patience is over.

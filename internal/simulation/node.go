@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -52,6 +53,8 @@ type node struct {
 	// birth is different for each process that there ever was, and inboxes counts its inboxes.
 	birth            int
 	inboxes, madeIDs atomic.Uint64
+	// owners are for requests about executions.
+	owners *owners.Owners
 	// immune says that nothing happens to the process.
 	immune bool
 	cancel context.CancelFunc

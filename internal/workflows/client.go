@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -23,14 +24,14 @@ const overhead = 8 << 10
 // Client asks the pool history about executions. Its errors are those of package call, and [ErrTooLarge]. It may be used by any number of
 // goroutines.
 type Client struct {
-	conn   call.Requester
+	owners owners.Router
 	names  subjects.Names
 	shards int
 }
 
-// NewClient returns a client for an installation.
-func NewClient(conn call.Requester, names subjects.Names, shards int) *Client {
-	return &Client{conn: conn, names: names, shards: shards}
+// NewClient returns a client for an installation. The router says which process of the pool is asked.
+func NewClient(router owners.Router, names subjects.Names, shards int) *Client {
+	return &Client{owners: router, names: names, shards: shards}
 }
 
 // Start starts an execution, unless the workflow ID has a run in progress. A repeat of a start finds the run that it began. runID is the ID
@@ -38,15 +39,15 @@ func NewClient(conn call.Requester, names subjects.Names, shards int) *Client {
 func (c *Client) Start(
 	ctx context.Context, request *workflowservice.StartWorkflowExecutionRequest, runID string, callback *wire.WorkflowCallback,
 ) error {
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowId()}
 	body, err := encodeStart(request, runID, callback)
 	if err != nil {
 		return err
 	}
-	if int64(len(body)) > c.conn.MaxPayload()-overhead {
+	if int64(len(body)) > c.owners.For(key).MaxPayload()-overhead {
 		return ErrTooLarge
 	}
-	subject := c.subject(request.GetNamespace(), request.GetWorkflowId(), subjects.VerbStartScheduled)
-	return call.AskBytes(ctx, c.conn, subject, body, nil)
+	return call.AskBytes(ctx, c.owners.For(key), c.subject(key, subjects.VerbStartScheduled), body, nil)
 }
 
 func encodeStart(
@@ -65,14 +66,14 @@ func encodeStart(
 
 // RequestCancel asks an execution to end. The error is NotFound if it is not in progress.
 func (c *Client) RequestCancel(ctx context.Context, request *workflowservice.RequestCancelWorkflowExecutionRequest) error {
-	subject := c.subject(request.GetNamespace(), request.GetWorkflowExecution().GetWorkflowId(), subjects.VerbRequestCancel)
-	return call.Ask(ctx, c.conn, subject, request, nil)
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbRequestCancel), request, nil)
 }
 
 // Terminate ends an execution. The error is NotFound if it is not in progress.
 func (c *Client) Terminate(ctx context.Context, request *workflowservice.TerminateWorkflowExecutionRequest) error {
-	subject := c.subject(request.GetNamespace(), request.GetWorkflowExecution().GetWorkflowId(), subjects.VerbTerminate)
-	return call.Ask(ctx, c.conn, subject, request, nil)
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbTerminate), request, nil)
 }
 
 // Describe describes a run, in progress or ended. The error is NotFound if there is no such run.
@@ -80,13 +81,13 @@ func (c *Client) Describe(
 	ctx context.Context, request *workflowservice.DescribeWorkflowExecutionRequest,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	var response workflowservice.DescribeWorkflowExecutionResponse
-	subject := c.subject(request.GetNamespace(), request.GetExecution().GetWorkflowId(), subjects.VerbDescribe)
-	if err := call.Ask(ctx, c.conn, subject, request, &response); err != nil {
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
+	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbDescribe), request, &response); err != nil {
 		return nil, err
 	}
 	return &response, nil
 }
 
-func (c *Client) subject(namespace, workflowID, verb string) string {
-	return c.names.Execution(subjects.ShardOf(schedule.Key{Namespace: namespace, ID: workflowID}, c.shards), namespace, verb)
+func (c *Client) subject(key schedule.Key, verb string) string {
+	return c.names.Execution(subjects.ShardOf(key, c.shards), key.Namespace, verb)
 }

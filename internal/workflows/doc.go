@@ -9,5 +9,5 @@
 // start, and by the run of an end.
 //
 // The package must hold no rule of schedules or of executions: those live in the invoker and in package execution. It may import schedule,
-// subjects, internal/call, internal/codec, internal/jsontext, internal/payload, internal/telemetry and internal/wire.
+// subjects, internal/call, internal/codec, internal/jsontext, internal/owners, internal/payload, internal/telemetry and internal/wire.
 package workflows
