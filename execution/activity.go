@@ -1,8 +1,6 @@
 package execution
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -42,20 +40,9 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 	if activity.CancelEvent != 0 {
 		return false, enumspb.RETRY_STATE_CANCEL_REQUESTED
 	}
-	policy := activity.Attributes.GetRetryPolicy()
-	if !retryable(failure, policy.GetNonRetryableErrorTypes()) {
-		return false, enumspb.RETRY_STATE_NON_RETRYABLE_FAILURE
-	}
-	if limit := policy.GetMaximumAttempts(); limit > 0 && activity.Attempt >= limit {
-		return false, enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
-	}
-	pause := pauseAfter(policy, activity.Attempt)
-	if asked := failure.GetApplicationFailureInfo().GetNextRetryDelay(); asked != nil {
-		pause = max(asked.AsDuration(), 0)
-	}
-	due := tx.now.Add(pause)
-	if expires := activity.expires(); !expires.IsZero() && due.After(expires) {
-		return false, enumspb.RETRY_STATE_TIMEOUT
+	pause, state := nextAttempt(activity.Attributes.GetRetryPolicy(), activity.Attempt, failure, tx.now, activity.expires())
+	if state != enumspb.RETRY_STATE_IN_PROGRESS {
+		return false, state
 	}
 	encoded, err := proto.Marshal(failure)
 	if err != nil {
@@ -67,40 +54,10 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 	}
 	delete(tx.run.Heartbeats, activity.Event)
 	tx.setActivity(ActivityRecord{
-		Event: activity.Event, Attempt: activity.Attempt + 1, Due: due, Waiting: pause > 0,
+		Event: activity.Event, Attempt: activity.Attempt + 1, Due: tx.now.Add(pause), Waiting: pause > 0,
 		LastFailure: encoded, Details: details, LastIdentity: activity.Identity, LastEnd: tx.now,
 	})
 	return true, enumspb.RETRY_STATE_IN_PROGRESS
-}
-
-// retryable reports whether a failure allows another attempt.
-func retryable(failure *failurepb.Failure, never []string) bool {
-	switch info := failure.GetFailureInfo().(type) {
-	case *failurepb.Failure_ApplicationFailureInfo:
-		return !info.ApplicationFailureInfo.GetNonRetryable() && !slices.Contains(never, info.ApplicationFailureInfo.GetType())
-	case *failurepb.Failure_ServerFailureInfo:
-		return !info.ServerFailureInfo.GetNonRetryable()
-	case *failurepb.Failure_TimeoutFailureInfo:
-		kind := info.TimeoutFailureInfo.GetTimeoutType()
-		return (kind == enumspb.TIMEOUT_TYPE_START_TO_CLOSE || kind == enumspb.TIMEOUT_TYPE_HEARTBEAT) &&
-			!slices.Contains(never, "TemporalTimeout:"+kind.String())
-	case *failurepb.Failure_CanceledFailureInfo, *failurepb.Failure_TerminatedFailureInfo:
-		return false
-	}
-	return true
-}
-
-// pauseAfter is the pause after an attempt, from 1.
-func pauseAfter(policy *commonpb.RetryPolicy, attempt int32) time.Duration {
-	pause := float64(policy.GetInitialInterval().AsDuration()) * math.Pow(policy.GetBackoffCoefficient(), float64(attempt-1))
-	longest := policy.GetMaximumInterval().AsDuration()
-	if longest > 0 && pause > float64(longest) {
-		return longest
-	}
-	if pause > math.MaxInt64/2 {
-		return math.MaxInt64 / 2
-	}
-	return time.Duration(pause)
 }
 
 // expires is when the activity as a whole times out; zero if it does not.

@@ -27,6 +27,8 @@ var commands = map[enumspb.CommandType]func(*transition, commandContext) *failed
 	enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION:       (*transition).completeWorkflow,
 	enumspb.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION:           (*transition).failWorkflow,
 	enumspb.COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION:         (*transition).cancelWorkflow,
+
+	enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION: (*transition).continueAsNew,
 }
 
 // command carries out one command of a workflow task.

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -93,34 +91,6 @@ func shorter(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// retryPolicy fills in what a retry policy leaves open. The message says what is wrong; it is empty if nothing is.
-func retryPolicy(asked *commonpb.RetryPolicy) (_ *commonpb.RetryPolicy, message string) {
-	policy := &commonpb.RetryPolicy{}
-	if asked != nil {
-		policy = proto.CloneOf(asked)
-	}
-	if policy.GetInitialInterval().AsDuration() == 0 {
-		policy.InitialInterval = durationpb.New(time.Second)
-	}
-	if policy.GetBackoffCoefficient() == 0 {
-		policy.BackoffCoefficient = 2
-	}
-	if policy.GetMaximumInterval().AsDuration() == 0 {
-		policy.MaximumInterval = durationpb.New(100 * policy.GetInitialInterval().AsDuration())
-	}
-	switch {
-	case policy.GetInitialInterval().AsDuration() < 0:
-		return nil, "InitialInterval is negative"
-	case policy.GetBackoffCoefficient() < 1:
-		return nil, "BackoffCoefficient is less than 1"
-	case policy.GetMaximumInterval().AsDuration() < policy.GetInitialInterval().AsDuration():
-		return nil, "MaximumInterval is less than InitialInterval"
-	case policy.GetMaximumAttempts() < 0:
-		return nil, "MaximumAttempts is negative"
-	}
-	return policy, ""
 }
 
 // requestCancelActivity asks a worker to end an activity. An activity that no worker has is canceled at once, but the event that says so comes

@@ -1,8 +1,11 @@
 package execution
 
 import (
+	"cmp"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // The commands that end a workflow. None is carried out if events arrived while the workflow task was in progress: the workflow has decided
@@ -23,9 +26,10 @@ func (tx *transition) completeWorkflow(c commandContext) *failedCommand {
 	if failed := tx.unhandled(); failed != nil {
 		return failed
 	}
-	tx.writeFor(c, &historypb.WorkflowExecutionCompletedEventAttributes{
-		Result: attributes.GetResult(), WorkflowTaskCompletedEventId: c.completed,
-	})
+	next, _ := tx.successor(attributes.GetResult(), nil)
+	tx.endWith(c, &historypb.WorkflowExecutionCompletedEventAttributes{
+		Result: attributes.GetResult(), WorkflowTaskCompletedEventId: c.completed, NewExecutionRunId: tx.newRunID(next),
+	}, next)
 	return nil
 }
 
@@ -37,9 +41,10 @@ func (tx *transition) failWorkflow(c commandContext) *failedCommand {
 	if failed := tx.unhandled(); failed != nil {
 		return failed
 	}
-	tx.writeFor(c, &historypb.WorkflowExecutionFailedEventAttributes{
-		Failure: attributes.GetFailure(), RetryState: enumspb.RETRY_STATE_RETRY_POLICY_NOT_SET, WorkflowTaskCompletedEventId: c.completed,
-	})
+	next, state := tx.successor(nil, attributes.GetFailure())
+	tx.endWith(c, &historypb.WorkflowExecutionFailedEventAttributes{
+		Failure: attributes.GetFailure(), RetryState: state, WorkflowTaskCompletedEventId: c.completed, NewExecutionRunId: tx.newRunID(next),
+	}, next)
 	return nil
 }
 
@@ -54,6 +59,41 @@ func (tx *transition) cancelWorkflow(c commandContext) *failedCommand {
 	tx.writeFor(c, &historypb.WorkflowExecutionCanceledEventAttributes{
 		Details: attributes.GetDetails(), WorkflowTaskCompletedEventId: c.completed,
 	})
+	return nil
+}
+
+func (tx *transition) continueAsNew(c commandContext) *failedCommand {
+	asked := c.GetContinueAsNewWorkflowExecutionCommandAttributes()
+	bad := enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES
+	if asked == nil {
+		return &failedCommand{cause: bad}
+	}
+	if failed := tx.unhandled(); failed != nil {
+		return failed
+	}
+	if min(asked.GetWorkflowRunTimeout().AsDuration(), asked.GetWorkflowTaskTimeout().AsDuration(), asked.GetBackoffStartInterval().AsDuration()) < 0 {
+		return &failedCommand{bad, "a timeout or interval is negative"}
+	}
+	policy, message := workflowRetryPolicy(asked.GetRetryPolicy())
+	if err := checkCron(asked.GetCronSchedule(), tx.now); err != nil {
+		message = err.Error()
+	}
+	if message != "" {
+		return &failedCommand{bad, message}
+	}
+	attributes := tx.run.continued(asked, asked.GetTaskQueue().GetName())
+	attributes.Input, attributes.Header, attributes.RetryPolicy, attributes.CronSchedule = asked.GetInput(), asked.GetHeader(), policy, asked.GetCronSchedule()
+	attributes.Memo, attributes.SearchAttributes = asked.GetMemo(), asked.GetSearchAttributes()
+	attributes.ContinuedFailure, attributes.LastCompletionResult = asked.GetFailure(), asked.GetLastCompletionResult()
+	attributes.Initiator, attributes.Attempt, attributes.Identity = cmp.Or(asked.GetInitiator(), enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW), 1, ""
+	next := &successor{attributes, asked.GetBackoffStartInterval().AsDuration()}
+	tx.endWith(c, &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
+		NewExecutionRunId: tx.newRunID(next), WorkflowType: attributes.GetWorkflowType(), TaskQueue: attributes.GetTaskQueue(),
+		Input: asked.GetInput(), WorkflowRunTimeout: attributes.GetWorkflowRunTimeout(), WorkflowTaskTimeout: attributes.GetWorkflowTaskTimeout(),
+		WorkflowTaskCompletedEventId: c.completed, BackoffStartInterval: durationpb.New(tx.run.pauseBefore(next.pause, tx.now)),
+		Initiator: attributes.GetInitiator(), Failure: asked.GetFailure(), LastCompletionResult: asked.GetLastCompletionResult(),
+		Header: asked.GetHeader(), Memo: asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
+	}, next)
 	return nil
 }
 

@@ -46,11 +46,11 @@ type Part struct {
 	EncodedBuffer [][]byte                  `json:"buffer,omitempty"`
 	// LastStarted replaces that of the run.
 	LastStarted *int64 `json:"lastStarted,omitempty"`
-	// StartRequest is the ID of the request that began the run, in the first entry of the run.
+	// StartRequest is that of the run, in the first entry of the run.
 	StartRequest string `json:"startRequest,omitempty"`
 	// Earlier is that of the run, in its first entry.
 	Earlier []string `json:"earlier,omitempty"`
-	// Callback says who is to be told how the run ends: in its first entry, and again in the one that ends it.
+	// Callback says who is to be told how the chain of runs ends: in the first entry of each run, and again in the one that ends the last.
 	Callback []byte `json:"callback,omitempty"`
 	// Requests are IDs of requests that have been accepted.
 	Requests []string `json:"requests,omitempty"`

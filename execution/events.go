@@ -39,6 +39,9 @@ func setWorkflowAttributes(event *historypb.HistoryEvent, attributes any) bool {
 	case *historypb.WorkflowExecutionTerminatedEventAttributes:
 		event.EventType = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED
 		event.Attributes = &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{WorkflowExecutionTerminatedEventAttributes: a}
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
+		event.EventType = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
+		event.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: a}
 	case *historypb.WorkflowExecutionSignaledEventAttributes:
 		event.EventType = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 		event.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{WorkflowExecutionSignaledEventAttributes: a}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -61,9 +62,15 @@ func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEven
 	attributes.RequestId = requestID
 	tx.accept(requestID)
 	tx.arrive(attributes, tx.now)
-	if wake {
+	if wake && !tx.paused() {
 		tx.scheduleTask()
 	}
+}
+
+// paused reports whether the run waits until it is tried again, or for its time by a cron schedule. Nothing but time ends such a pause; a signal
+// ends the delay that a start asked for.
+func (tx *transition) paused() bool {
+	return !tx.run.FirstTask.IsZero() && tx.run.Attributes.GetInitiator() != enumspb.CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED
 }
 
 // RequestCancel asks the workflow to end. To ask again changes nothing. The reply is a *workflowservice.RequestCancelWorkflowExecutionResponse.

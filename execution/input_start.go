@@ -52,13 +52,14 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 	if begins && tx.run.FirstTask.IsZero() {
 		tx.scheduleTask()
 	}
-	return &workflowservice.StartWorkflowExecutionResponse{
-		RunId: tx.run.ID, FirstExecutionRunId: tx.run.Attributes.GetFirstExecutionRunId(),
-		Started: begins || tx.repeats(in.Request.GetRequestId()), Status: tx.run.Status,
-	}, nil
+	runID, first := tx.run.ID, tx.run.Attributes.GetFirstExecutionRunId()
+	if tx.repeats(in.Request.GetRequestId()) {
+		begins, runID = true, first // others may have followed on it
+	}
+	return &workflowservice.StartWorkflowExecutionResponse{RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status}, nil
 }
 
-// repeats reports whether a request began the newest run.
+// repeats reports whether a request began the newest chain of runs.
 func (tx *transition) repeats(requestID string) bool {
 	return tx.run != nil && requestID != "" && tx.run.StartRequest == requestID
 }
@@ -66,7 +67,7 @@ func (tx *transition) repeats(requestID string) bool {
 // start begins a run if the policies of the request allow it. It reports false if there is a run that the request means: because the request is
 // a repeat, or because it asks for the run in progress.
 func (tx *transition) start(request *workflowservice.StartWorkflowExecutionRequest, runID string) (begins bool, err error) {
-	if err := checkStart(request); err != nil {
+	if err := checkStart(request, tx.now); err != nil {
 		return false, err
 	}
 	if tx.repeats(request.GetRequestId()) {
@@ -85,7 +86,7 @@ func (tx *transition) start(request *workflowservice.StartWorkflowExecutionReque
 }
 
 // checkStart refuses what no run can have.
-func checkStart(request *workflowservice.StartWorkflowExecutionRequest) error {
+func checkStart(request *workflowservice.StartWorkflowExecutionRequest, now time.Time) error {
 	switch {
 	case request.GetWorkflowType().GetName() == "":
 		return serviceerror.NewInvalidArgument("WorkflowType is not set on request.")
@@ -96,14 +97,13 @@ func checkStart(request *workflowservice.StartWorkflowExecutionRequest) error {
 		return serviceerror.NewInvalidArgument("A timeout or delay of the request is negative.")
 	case request.GetCronSchedule() != "" && request.GetWorkflowStartDelay().AsDuration() > 0:
 		return serviceerror.NewInvalidArgument("CronSchedule and WorkflowStartDelay may not be used together.")
-	case request.GetCronSchedule() != "":
-		return serviceerror.NewUnimplemented("CronSchedule is not implemented; use a schedule")
-	case request.GetRetryPolicy() != nil:
-		return serviceerror.NewUnimplemented("a RetryPolicy of a workflow is not implemented")
 	case len(request.GetCompletionCallbacks()) > 0:
 		return serviceerror.NewUnimplemented("CompletionCallbacks are not implemented")
 	}
-	return nil
+	if _, message := workflowRetryPolicy(request.GetRetryPolicy()); message != "" {
+		return serviceerror.NewInvalidArgument("RetryPolicy: " + message + ".")
+	}
+	return checkCron(request.GetCronSchedule(), now)
 }
 
 // resolveConflict decides about a start while a run is in progress. It reports whether that run is what the caller gets.
@@ -152,23 +152,10 @@ func (tx *transition) checkReuse(policy enumspb.WorkflowIdReusePolicy) error {
 }
 
 func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRequest, runID string) {
-	execution, run := request.GetWorkflowExecutionTimeout().AsDuration(), request.GetWorkflowRunTimeout().AsDuration()
-	task := shorter(cmp.Or(request.GetWorkflowTaskTimeout().AsDuration(), defaultTaskTimeout), longestTaskTimeout)
-	run = shorter(run, execution)
-	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
-		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
-		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
-		WorkflowExecutionTimeout: durationpb.New(execution), WorkflowRunTimeout: durationpb.New(run),
-		WorkflowTaskTimeout: durationpb.New(shorter(task, run)), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
-		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
-		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
-		RootWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: runID},
-		Priority:              request.GetPriority(),
-	}
-	delay := request.GetWorkflowStartDelay().AsDuration()
-	if execution > 0 {
-		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + execution))
+	attributes := tx.startedAttributes(request, runID)
+	delay := attributes.GetFirstWorkflowTaskBackoff().AsDuration()
+	if whole := attributes.GetWorkflowExecutionTimeout().AsDuration(); whole > 0 {
+		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + whole))
 	}
 	earlier := tx.run.earlier()
 	tx.open(newRun(runID))
@@ -183,6 +170,31 @@ func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRe
 	}
 }
 
+// startedAttributes fills in what a request leaves open.
+func (tx *transition) startedAttributes(
+	request *workflowservice.StartWorkflowExecutionRequest, runID string,
+) *historypb.WorkflowExecutionStartedEventAttributes {
+	execution := request.GetWorkflowExecutionTimeout().AsDuration()
+	run := shorter(request.GetWorkflowRunTimeout().AsDuration(), execution)
+	task := shorter(cmp.Or(request.GetWorkflowTaskTimeout().AsDuration(), defaultTaskTimeout), longestTaskTimeout)
+	policy, _ := workflowRetryPolicy(request.GetRetryPolicy())
+	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
+		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
+		WorkflowExecutionTimeout: durationpb.New(execution), WorkflowRunTimeout: durationpb.New(run),
+		WorkflowTaskTimeout: durationpb.New(shorter(task, run)), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
+		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
+		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
+		RootWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: runID},
+		RetryPolicy:           policy, CronSchedule: request.GetCronSchedule(), Priority: request.GetPriority(),
+	}
+	if pause, ok := cronPause(request.GetCronSchedule(), tx.now, tx.now); ok {
+		attributes.FirstWorkflowTaskBackoff, attributes.Initiator = durationpb.New(pause), enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
+	}
+	return attributes
+}
+
 // mostEarlier is how many earlier runs are remembered.
 const mostEarlier = 8
 
@@ -192,8 +204,8 @@ func (r *Run) earlier() []string {
 		return nil
 	}
 	all := slices.Clone(r.Earlier)
-	if r.Callback != nil {
-		all = append(all, r.ID)
+	if first := r.Attributes.GetFirstExecutionRunId(); r.Callback != nil && !slices.Contains(all, first) {
+		all = append(all, first)
 	}
 	return all[max(len(all)-mostEarlier, 0):]
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -65,9 +66,9 @@ func (r *Run) deadline() (at time.Time, happen func(*transition)) {
 
 // expires is when the run times out; zero if it does not.
 func (r *Run) expires() time.Time {
-	at := after(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration()), r.Attributes.GetWorkflowRunTimeout().AsDuration())
-	if whole := r.Attributes.GetWorkflowExecutionExpirationTime(); whole != nil && (at.IsZero() || whole.AsTime().Before(at)) {
-		at = whole.AsTime()
+	at := after(r.executionTime(), r.Attributes.GetWorkflowRunTimeout().AsDuration())
+	if whole := r.wholeExpires(); !whole.IsZero() && (at.IsZero() || whole.Before(at)) {
+		at = whole
 	}
 	return at
 }
@@ -104,7 +105,21 @@ func (tx *transition) activityDue(activity Activity) {
 	tx.setActivity(record)
 }
 
+// timeOutRun ends the run. Another one follows by the retry policy or the cron schedule, unless the chain as a whole has timed out.
 func (tx *transition) timeOutRun() {
+	failure := &failurepb.Failure{
+		Message: "workflow timeout", Source: "Server",
+		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+			TimeoutType: enumspb.TIMEOUT_TYPE_START_TO_CLOSE,
+		}},
+	}
+	var next *successor
+	state := enumspb.RETRY_STATE_TIMEOUT
+	if whole := tx.run.wholeExpires(); whole.IsZero() || whole.After(tx.now) {
+		next, state = tx.successor(nil, failure)
+	}
 	tx.closeTask()
-	tx.write(&historypb.WorkflowExecutionTimedOutEventAttributes{RetryState: enumspb.RETRY_STATE_RETRY_POLICY_NOT_SET})
+	tx.write(&historypb.WorkflowExecutionTimedOutEventAttributes{RetryState: state, NewExecutionRunId: tx.newRunID(next)})
+	tx.next = next
+	tx.followUp()
 }

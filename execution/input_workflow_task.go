@@ -130,7 +130,7 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 	}
 	response := &workflowservice.RespondWorkflowTaskCompletedResponse{}
 	if !tx.run.Open() {
-		tx.run.Buffered = nil // what other commands of the task led to, and nobody will see
+		tx.followUp()
 		return response, nil
 	}
 	if tx.flush() || in.Request.GetForceCreateNewWorkflowTask() {

@@ -22,6 +22,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{story: newStory(t), signals: map[string]int{}}
+		m.ended = func() { m.checkEnd(t) }
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			m.step(t)
 		}
@@ -69,7 +70,6 @@ func (m *model) step(t *rapid.T) {
 	case "terminate":
 		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {
 			m.decide(Terminate{&workflowservice.TerminateWorkflowExecutionRequest{}})
-			m.check(t)
 		}
 	case "start":
 		m.start(t)
@@ -81,15 +81,13 @@ func (m *model) start(t *rapid.T) {
 		"conflict":    rapid.SampledFrom([]string{"Fail", "UseExisting", "TerminateExisting"}).Draw(t, "conflict"),
 		"delay":       rapid.SampledFrom([]string{"", "", "3s"}).Draw(t, "delay"),
 		"run-timeout": rapid.SampledFrom([]string{"", "", "40s"}).Draw(t, "timeout"),
+		"attempts":    rapid.SampledFrom([]string{"", "", "2", "0"}).Draw(t, "attempts"),
+		"callback":    rapid.SampledFrom([]string{"", "schedule"}).Draw(t, "callback"),
 	}
-	if m.state.Run != nil && m.state.Run.Open() {
-		m.check(t) // the run may end by this
+	if args["delay"] == "" {
+		args["cron"] = rapid.SampledFrom([]string{"", "", "@every_7s", "*_*_*_*_*"}).Draw(t, "cron")
 	}
-	before := m.state.Run
 	m.decide(m.startInput("start", func(name string) string { return args[name] }))
-	if m.state.Run != nil && (before == nil || before.ID != m.state.Run.ID) {
-		m.signals, m.task = map[string]int{}, Token{}
-	}
 }
 
 // message lets the next delayed message come, and those that came before it and have not been taken. The clock of NATS may differ.
@@ -147,18 +145,18 @@ func (m *model) complete(t *rapid.T) {
 		request.Commands = append(request.Commands, m.command(t))
 	}
 	if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
-		request.Commands = append(request.Commands, command(t, []string{rapid.SampledFrom([]string{"complete", "fail", "cancel"}).Draw(t, "how")}))
+		request.Commands = append(request.Commands, command(t, []string{
+			rapid.SampledFrom([]string{"complete", "fail", "cancel", "continue"}).Draw(t, "how"),
+			"backoff=" + rapid.SampledFrom([]string{"0s", "5s"}).Draw(t, "backoff"),
+		}))
 	}
 	m.polls++
 	m.decide(CompleteWorkflowTask{m.task, request, fmt.Sprintf("poll-%d", m.polls)})
-	if !m.state.Run.Open() {
-		m.check(t)
-	}
 }
 
 func (m *model) command(t *rapid.T) *commandpb.Command {
 	m.names++
-	switch rapid.SampledFrom([]string{"activity", "activity", "timer", "cancel-activity", "cancel-timer", "marker", "child"}).Draw(t, "command") {
+	switch rapid.SampledFrom([]string{"activity", "activity", "timer", "cancel-activity", "cancel-timer", "marker", "nexus"}).Draw(t, "command") {
 	case "activity":
 		return command(t, []string{
 			"activity", fmt.Sprintf("id=a%d", m.names), "start-to-close=5s",
@@ -178,7 +176,7 @@ func (m *model) command(t *rapid.T) *commandpb.Command {
 	if rapid.IntRange(0, 5).Draw(t, "broken") != 0 {
 		return command(t, []string{"marker", "name=m"})
 	}
-	return command(t, []string{"child"})
+	return command(t, []string{"nexus"})
 }
 
 // someActivity draws an activity of the history, or nothing.
@@ -241,15 +239,32 @@ func (m *model) work(offer Offer) {
 		return
 	}
 	m.decide(CompleteWorkflowTask{m.task, &workflowservice.RespondWorkflowTaskCompletedRequest{
-		Commands: []*commandpb.Command{command(m.t, []string{"complete"})},
+		Commands: []*commandpb.Command{command(m.t, []string{"cancel"})}, // nothing follows on that
 	}, "last"})
 }
 
-// check looks at the history of the newest run.
+// checkEnd looks at a run that has just ended. The next one begins with nothing.
+func (m *model) checkEnd(t *rapid.T) {
+	found := m.checkHistory(t)
+	require.Equal(t, m.signals, found, "a signal is lost or doubled")
+	m.signals, m.task = map[string]int{}, Token{}
+}
+
+// check looks at the newest run.
 func (m *model) check(t *rapid.T) {
 	if m.state.Run == nil {
 		return
 	}
+	m.checkHistory(t)
+	if !m.state.Run.Open() {
+		require.Empty(t, m.state.Run.Buffered)
+		require.Empty(t, m.state.Waiting())
+		require.Zero(t, m.state.NextDeadline())
+	}
+}
+
+// checkHistory looks at the history of a run, and counts the signals in it by their names.
+func (m *model) checkHistory(t *rapid.T) map[string]int {
 	found := map[string]int{}
 	results := map[int64]bool{}
 	fired := map[int64]bool{}
@@ -275,12 +290,7 @@ func (m *model) check(t *rapid.T) {
 			require.Len(t, m.history, i+1, "there is something after the end")
 		}
 	}
-	if !m.state.Run.Open() {
-		require.Equal(t, m.signals, found, "a signal is lost or doubled")
-		require.Empty(t, m.state.Run.Buffered)
-		require.Empty(t, m.state.Waiting())
-		require.Zero(t, m.state.NextDeadline())
-	}
+	return found
 }
 
 // checkResult: the result of an activity that has started names the event which says so.

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
@@ -51,6 +52,10 @@ type story struct {
 	history []*historypb.HistoryEvent
 	got     *History
 	err     error
+	// ended is called when a run has ended; its events are in history. Nil for scripts.
+	ended func()
+	// names are those of runs that followed on others, by their IDs.
+	names []string
 	// messages are the times of the delayed messages that have been armed and have not come.
 	messages []time.Time
 }
@@ -122,7 +127,11 @@ func (s *story) decide(in Input) string {
 	if out.Len() == 0 {
 		return "nothing\n"
 	}
-	return out.String()
+	text := out.String()
+	for i := len(s.names); i > 0; i -= 2 {
+		text = strings.ReplaceAll(text, s.names[i-2], s.names[i-1])
+	}
+	return text
 }
 
 // append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
@@ -148,10 +157,15 @@ func (s *story) append(decision *Decision) {
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.replayed.Apply(entry, s.sequence))
 	for i := range entry.Parts {
-		if entry.Parts[i].First == 0 {
+		part := &entry.Parts[i]
+		if part.First == 0 {
 			s.history = nil
+			s.names = append(s.names, nextRunID(part.RunID), part.RunID+"+")
 		}
-		s.history = append(s.history, entry.Parts[i].Events...)
+		s.history = append(s.history, part.Events...)
+		if part.end() != nil && s.ended != nil {
+			s.ended()
+		}
 	}
 	before, after := s.state.Run, decision.After.Run
 	ended := before.Open() && (!after.Open() || after.ID != before.ID)
@@ -164,13 +178,13 @@ func (s *story) append(decision *Decision) {
 }
 
 func requireSameState(t require.TestingT, want, got *State) {
-	if diff := cmp.Diff(want, got, protocmp.Transform(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }), equalEmpty); diff != "" {
+	if diff := gocmp.Diff(want, got, protocmp.Transform(), gocmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }), equalEmpty); diff != "" {
 		require.Fail(t, "the journal adds up to another state", diff)
 	}
 }
 
 // equalEmpty takes nil and empty for the same.
-var equalEmpty = cmp.FilterValues(func(a, b any) bool { return isEmpty(a) && isEmpty(b) }, cmp.Comparer(func(any, any) bool { return true }))
+var equalEmpty = gocmp.FilterValues(func(a, b any) bool { return isEmpty(a) && isEmpty(b) }, gocmp.Comparer(func(any, any) bool { return true }))
 
 func isEmpty(v any) bool {
 	switch v := v.(type) {
@@ -223,7 +237,7 @@ func (s *story) line(event *historypb.HistoryEvent) string {
 		text = fmt.Sprintf("%d %s", id, text)
 	}
 	for _, part := range []string{
-		idOf("scheduled", resultOrStarted(event)), startedOf(event), nameOf(event), timeoutOf(event), causeOf(event),
+		idOf("scheduled", resultOrStarted(event)), startedOf(event), nameOf(event), timeoutOf(event), causeOf(event), chainOf(event),
 	} {
 		if part != "" {
 			text += " " + part
@@ -275,6 +289,34 @@ func timeoutOf(event *historypb.HistoryEvent) string {
 		return a.GetRetryState().String()
 	}
 	return ""
+}
+
+// chainOf says what an event says about the run before or after.
+func chainOf(event *historypb.HistoryEvent) string {
+	text := ""
+	if a := event.GetWorkflowExecutionStartedEventAttributes(); a != nil && (a.GetContinuedExecutionRunId() != "" || a.GetCronSchedule() != "") {
+		text = fmt.Sprintf("%s after %s of %s attempt=%d pause=%v timeout=%v", a.GetInitiator(), a.GetContinuedExecutionRunId(),
+			a.GetFirstExecutionRunId(), a.GetAttempt(), a.GetFirstWorkflowTaskBackoff().AsDuration(), a.GetWorkflowRunTimeout().AsDuration())
+		for _, also := range []*commonpb.Payloads{a.GetInput(), a.GetLastCompletionResult()} {
+			text += detailsText(also)
+		}
+		if message := a.GetContinuedFailure().GetMessage(); message != "" {
+			text += " failure " + message
+		}
+	}
+	next := cmp.Or(event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
+		event.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(), event.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
+		event.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId())
+	if next != "" {
+		text += "next " + next
+	}
+	if a := event.GetWorkflowExecutionFailedEventAttributes(); a != nil {
+		text += " " + a.GetRetryState().String()
+	}
+	if a := event.GetWorkflowExecutionTimedOutEventAttributes(); a != nil {
+		text += " " + a.GetRetryState().String()
+	}
+	return strings.TrimSpace(text)
 }
 
 func causeOf(event *historypb.HistoryEvent) string {
@@ -418,6 +460,7 @@ func (s *story) startInput(cmd string, arg func(string) string) Input {
 		WorkflowId: "w", WorkflowType: &commonpb.WorkflowType{Name: "Hello"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, RequestId: arg("request"),
 		WorkflowStartDelay: duration(s.t, arg("delay")), WorkflowRunTimeout: duration(s.t, arg("run-timeout")),
 		WorkflowExecutionTimeout: duration(s.t, arg("execution-timeout")), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
+		RetryPolicy: attempts(s.t, arg("attempts")), CronSchedule: strings.ReplaceAll(arg("cron"), "_", " "),
 	}
 	if cmd == "start" {
 		return Start{request, runID, callback(arg("callback"))}
@@ -530,8 +573,10 @@ func command(t tester, words []string) *commandpb.Command {
 		}}
 	case "complete":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_CompleteWorkflowExecutionCommandAttributes{
-			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{},
+			CompleteWorkflowExecutionCommandAttributes: &commandpb.CompleteWorkflowExecutionCommandAttributes{Result: somePayloads(args["result"])},
 		}}
+	case "continue":
+		return continueCommand(t, args)
 	case "fail":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_FailWorkflowExecutionCommandAttributes{
 			FailWorkflowExecutionCommandAttributes: &commandpb.FailWorkflowExecutionCommandAttributes{Failure: &failurepb.Failure{Message: "broken"}},
@@ -550,11 +595,40 @@ func command(t tester, words []string) *commandpb.Command {
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES, Attributes: &commandpb.Command_ModifyWorkflowPropertiesCommandAttributes{
 			ModifyWorkflowPropertiesCommandAttributes: &commandpb.ModifyWorkflowPropertiesCommandAttributes{UpsertedMemo: &commonpb.Memo{Fields: payloads(args)}},
 		}}
-	case "child":
-		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION}
+	case "nexus":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION}
 	}
 	t.Fatalf("unknown command %v", words)
 	return nil
+}
+
+// somePayloads makes payloads of a text; nil if there is none.
+func somePayloads(text string) *commonpb.Payloads {
+	if text == "" {
+		return nil
+	}
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte(text)}}}
+}
+
+func continueCommand(t tester, args map[string]string) *commandpb.Command {
+	t.Helper()
+	attributes := &commandpb.ContinueAsNewWorkflowExecutionCommandAttributes{
+		Input: somePayloads(args["input"]), BackoffStartInterval: duration(t, args["backoff"]), WorkflowRunTimeout: duration(t, args["run-timeout"]),
+		CronSchedule: strings.ReplaceAll(args["cron"], "_", " "), RetryPolicy: attempts(t, args["attempts"]),
+		LastCompletionResult: somePayloads(args["result"]),
+	}
+	if args["type"] != "" {
+		attributes.WorkflowType = &commonpb.WorkflowType{Name: args["type"]}
+	}
+	if args["queue"] != "" {
+		attributes.TaskQueue = &taskqueuepb.TaskQueue{Name: args["queue"]}
+	}
+	if args["memo"] != "" {
+		attributes.Memo = &commonpb.Memo{Fields: payloads(map[string]string{"memo": args["memo"]})}
+	}
+	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_ContinueAsNewWorkflowExecutionCommandAttributes{
+		ContinueAsNewWorkflowExecutionCommandAttributes: attributes,
+	}}
 }
 
 func payloads(texts map[string]string) map[string]*commonpb.Payload {
@@ -572,24 +646,28 @@ func scheduleCommand(t tester, args map[string]string) *commandpb.Command {
 		StartToCloseTimeout: duration(t, args["start-to-close"]), ScheduleToCloseTimeout: duration(t, args["schedule-to-close"]),
 		ScheduleToStartTimeout: duration(t, args["schedule-to-start"]), HeartbeatTimeout: duration(t, args["heartbeat"]),
 	}
-	if args["attempts"] != "" {
-		attempts := int32(0)
-		_, err := fmt.Sscan(args["attempts"], &attempts)
-		require.NoError(t, err)
-		attributes.RetryPolicy = &commonpb.RetryPolicy{MaximumAttempts: attempts}
-	}
+	attributes.RetryPolicy = attempts(t, args["attempts"])
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
 		ScheduleActivityTaskCommandAttributes: attributes,
 	}}
 }
 
+// attempts makes a retry policy of how many attempts it allows; nil if there is no text.
+func attempts(t tester, text string) *commonpb.RetryPolicy {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	most := int32(0)
+	_, err := fmt.Sscan(text, &most)
+	require.NoError(t, err)
+	return &commonpb.RetryPolicy{MaximumAttempts: most}
+}
+
 // activityInput makes the input of a worker, or of somebody else if there is an argument by-id, about an activity; nil if cmd is none.
 func (s *story) activityInput(cmd string, arg func(string) string) Input {
 	token := s.attempts[arg("id")]
-	var details *commonpb.Payloads
-	if text := arg("details"); text != "" {
-		details = &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte(text)}}}
-	}
+	details := somePayloads(arg("details"))
 	switch cmd {
 	case "activity-completed":
 		return CompleteActivity{token, &workflowservice.RespondActivityTaskCompletedRequest{Identity: "worker"}}

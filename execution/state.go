@@ -36,11 +36,11 @@ type Run struct {
 	// Start is the time of the first event, and Attributes what it says: what was asked for, with the defaults filled in.
 	Start      time.Time
 	Attributes *historypb.WorkflowExecutionStartedEventAttributes
-	// StartRequest is the ID of the request that began the run; empty if it had none.
+	// StartRequest is the ID of the request that began the chain of runs; empty if it had none.
 	StartRequest string
-	// Callback says who is to be told how the run ends; nil if nobody is.
+	// Callback says who is to be told how the chain of runs ends; nil if nobody is.
 	Callback []byte
-	// Earlier are the IDs of the last runs before this one that schedules have started, the newest last.
+	// Earlier are the IDs of the last runs before this one that schedules have started, the newest last. Runs that followed on them are left out.
 	Earlier []string
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64

@@ -22,6 +22,8 @@ type transition struct {
 	refusal error
 	history *History
 	beat    *Beat
+	// next is the run that follows on the one which has ended; nil if none does.
+	next *successor
 	// came is when a delayed message has come, by the clock of NATS; zero if none has. arms is for when one is to be armed; zero for none.
 	came, arms time.Time
 }
@@ -191,16 +193,17 @@ type saved struct {
 	run     *Run
 	part    Part
 	arrived int
+	next    *successor
 }
 
 // save returns what the transition has come to, for restore.
 func (tx *transition) save() saved {
 	part := *tx.part
 	part.Events, part.Activities = slices.Clip(part.Events), slices.Clone(part.Activities)
-	return saved{tx.run.clone(), part, tx.arrived}
+	return saved{tx.run.clone(), part, tx.arrived, tx.next}
 }
 
 // restore undoes everything since save.
 func (tx *transition) restore(s saved) {
-	tx.run, *tx.part, tx.arrived = s.run, s.part, s.arrived
+	tx.run, *tx.part, tx.arrived, tx.next = s.run, s.part, s.arrived, s.next
 }

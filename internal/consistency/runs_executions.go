@@ -9,12 +9,14 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
@@ -86,7 +88,7 @@ func (r *reader) report(ctx context.Context, key schedule.Key, start *wire.Buffe
 	last, err := r.journals.Last(ctx, shard, of)
 	if err == nil {
 		err = r.journals.Read(ctx, shard, of, 1, last.Sequence, func(e journal.Entry) (bool, error) {
-			message = r.reportOf(of, e, start.RunID)
+			message = r.reportOf(of, e, start.RequestID)
 			return message == nil, nil
 		})
 	}
@@ -96,21 +98,35 @@ func (r *reader) report(ctx context.Context, key schedule.Key, start *wire.Buffe
 	return message, err
 }
 
-// reportOf returns the report of a run's end that an entry makes due; nil if it makes none due, or cannot be read.
-func (r *reader) reportOf(key schedule.Key, e journal.Entry, runID string) *nats.Msg {
+// reportOf returns the report of the end of what a request has started that an entry makes due; nil if it makes none due, or cannot be read.
+func (r *reader) reportOf(key schedule.Key, e journal.Entry, requestID string) *nats.Msg {
 	entry, err := execution.ParseEntry(e.Data)
 	if err != nil {
 		return nil
 	}
 	for _, ending := range execution.Endings(entry) {
-		if ending.RunID != runID {
+		var to wire.WorkflowCallback
+		if codec.Unmarshal(ending.Callback, &to) != nil || to.RequestID != requestID {
 			continue
 		}
-		if message, err := workflows.Report(r.names, r.store.Shards(), key.Namespace, ending.Callback, runID, ending.Event); err == nil {
+		if message, err := workflows.Report(r.names, r.store.Shards(), key.Namespace, ending.Callback, ending.RunID, ending.Event); err == nil {
 			return message
 		}
 	}
 	return nil
+}
+
+// lastRun describes the last run of the chain that a start began. Once another chain has begun under the workflow ID, that is the first run.
+func (r *reader) lastRun(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (*workflowpb.WorkflowExecutionInfo, error) {
+	for _, runID := range []string{"", start.RunID} {
+		answer, err := r.executions.Describe(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: key.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: start.WorkflowID, RunId: runID},
+		})
+		if info := answer.GetWorkflowExecutionInfo(); err != nil || runID != "" || info.GetFirstRunId() == start.RunID {
+			return info, err
+		}
+	}
+	return nil, nil
 }
 
 // hasExecution reports whether an execution is in progress, or its end is reported or may be about to be. If history does not answer, that
@@ -121,13 +137,10 @@ func (r *reader) hasExecution(ctx context.Context, shard int, key schedule.Key, 
 	}
 	asking, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	run, err := r.executions.Describe(asking, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: key.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: start.WorkflowID, RunId: start.RunID},
-	})
+	info, err := r.lastRun(asking, key, start)
 	if err != nil && serviceerror.ToStatus(err).Code() != codes.NotFound {
 		return true, ctx.Err()
 	}
-	info := run.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED: // there is none
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
