@@ -15,7 +15,7 @@ import (
 
 // endActivity ends a pending activity with an event, which gets the ID of the event with which the activity started. A workflow task is
 // scheduled, so that the workflow sees it.
-func (tx *transition) endActivity(activity Activity, result any) {
+func (tx *transition) endActivity(activity Activity, result proto.Message) {
 	started := int64(0)
 	if !activity.Started.IsZero() {
 		tx.arrive(&historypb.ActivityTaskStartedEventAttributes{

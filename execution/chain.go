@@ -114,7 +114,7 @@ func (tx *transition) follow(next *successor) {
 }
 
 // endWith ends the run with an event of a command. next is the run that follows; nil if none does.
-func (tx *transition) endWith(c commandContext, attributes any, next *successor) {
+func (tx *transition) endWith(c commandContext, attributes proto.Message, next *successor) {
 	tx.writeFor(c, attributes)
 	tx.next = next
 }

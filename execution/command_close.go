@@ -5,6 +5,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -98,7 +99,7 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 }
 
 // writeFor writes the event of a command, with what the command says for people.
-func (tx *transition) writeFor(c commandContext, attributes any) *historypb.HistoryEvent {
+func (tx *transition) writeFor(c commandContext, attributes proto.Message) *historypb.HistoryEvent {
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata, event.EventGroupMarkers = c.GetUserMetadata(), c.GetEventGroupMarkers()
 	tx.run.effect(event)

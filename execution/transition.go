@@ -84,7 +84,7 @@ func (p *Part) empty() bool {
 }
 
 // write adds an event to the history.
-func (tx *transition) write(attributes any) *historypb.HistoryEvent {
+func (tx *transition) write(attributes proto.Message) *historypb.HistoryEvent {
 	event := newEvent(attributes, tx.now)
 	tx.run.effect(event)
 	return tx.number(event)
@@ -100,7 +100,7 @@ func (tx *transition) number(event *historypb.HistoryEvent) *historypb.HistoryEv
 
 // arrive adds an event that comes from outside the workflow. While a worker works on a workflow task, such events are buffered: the worker
 // must not find events in the history that were not there when it began.
-func (tx *transition) arrive(attributes any, at time.Time) {
+func (tx *transition) arrive(attributes proto.Message, at time.Time) {
 	if tx.run.Task.Started != 0 {
 		tx.buffer(newEvent(attributes, at))
 		return
@@ -111,7 +111,7 @@ func (tx *transition) arrive(attributes any, at time.Time) {
 }
 
 // hold adds an event that gets its place at the next flush.
-func (tx *transition) hold(attributes any) { tx.buffer(newEvent(attributes, tx.now)) }
+func (tx *transition) hold(attributes proto.Message) { tx.buffer(newEvent(attributes, tx.now)) }
 
 func (tx *transition) buffer(event *historypb.HistoryEvent) {
 	tx.run.effect(event)
