@@ -46,6 +46,7 @@ func newRun(id string) *Run {
 	return &Run{
 		ID: id, NextEvent: 1, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Task: WorkflowTask{Attempt: 1},
 		Activities: map[int64]Activity{}, Timers: map[string]Timer{}, Heartbeats: map[int64]Heartbeat{},
+		Children: map[int64]Child{}, Outgoing: map[int64]*historypb.HistoryEvent{},
 	}
 }
 
@@ -111,6 +112,17 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 			Attributes:     event.GetActivityTaskScheduledEventAttributes(),
 			ActivityRecord: ActivityRecord{Event: event.GetEventId(), Attempt: 1},
 		}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+		r.Children[event.GetEventId()] = Child{Initiated: event}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+		initiated := event.GetChildWorkflowExecutionStartedEventAttributes().GetInitiatedEventId()
+		if child, ok := r.Children[initiated]; ok {
+			child.Started = event.GetEventId()
+			r.Children[initiated] = child
+		}
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		r.Outgoing[event.GetEventId()] = event
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		attributes := event.GetTimerStartedEventAttributes()
 		r.Timers[attributes.GetTimerId()] = Timer{
@@ -137,10 +149,18 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 		r.SearchAttributes = merged(r.SearchAttributes, a.UpsertWorkflowSearchAttributesEventAttributes.GetSearchAttributes().GetIndexedFields())
 	case *historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes:
 		r.Memo = merged(r.Memo, a.WorkflowPropertiesModifiedEventAttributes.GetUpsertedMemo().GetFields())
+	case *historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes:
+		initiated := a.ChildWorkflowExecutionStartedEventAttributes.GetInitiatedEventId()
+		if child, ok := r.Children[initiated]; ok {
+			child.Begun = true
+			r.Children[initiated] = child
+		}
 	default:
-		if isResult(event) {
-			delete(r.Activities, resultOf(event))
-			delete(r.Heartbeats, resultOf(event))
+		if of := resultOf(event); of != 0 {
+			delete(r.Activities, of)
+			delete(r.Heartbeats, of)
+			delete(r.Children, of)
+			delete(r.Outgoing, of)
 		}
 		if status, ok := ends[event.GetEventType()]; ok {
 			r.Status, r.Close = status, event.GetEventTime().AsTime()

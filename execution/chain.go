@@ -98,7 +98,7 @@ func (tx *transition) follow(next *successor) {
 		attributes.RootWorkflowExecution = &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: id}
 	}
 	callback, earlier := before.Callback, before.earlier()
-	before.Callback = nil // nobody is told how this run ends
+	tx.continues = true
 	tx.open(newRun(id))
 	tx.run.Callback, tx.run.Earlier, tx.part.Earlier = callback, earlier, earlier
 	tx.run.StartRequest, tx.part.StartRequest = before.StartRequest, before.StartRequest

@@ -29,6 +29,10 @@ var commands = map[enumspb.CommandType]func(*transition, commandContext) *failed
 	enumspb.COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION:         (*transition).cancelWorkflow,
 
 	enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION: (*transition).continueAsNew,
+	enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION:     (*transition).startChild,
+	enumspb.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION: (*transition).signalExternal,
+
+	enumspb.COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION: (*transition).cancelExternal,
 }
 
 // command carries out one command of a workflow task.

@@ -26,6 +26,9 @@ func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
 			return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID, "activity " + asked.GetActivityId()}
 		}
 	}
+	if len(tx.run.Activities) >= maxPending {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED, tooMany("activities")}
+	}
 	attributes := &historypb.ActivityTaskScheduledEventAttributes{
 		ActivityId: asked.GetActivityId(), ActivityType: asked.GetActivityType(), Header: asked.GetHeader(), Input: asked.GetInput(),
 		TaskQueue:                    &taskqueuepb.TaskQueue{Name: asked.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},

@@ -41,6 +41,9 @@ func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
 	slices.SortFunc(response.PendingActivities, func(a, b *workflowpb.PendingActivityInfo) int {
 		return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
 	})
+	for event, child := range ordered(r.Children) {
+		response.PendingChildren = append(response.PendingChildren, r.pendingChild(event, child))
+	}
 	if task := &r.Task; task.Scheduled != 0 {
 		response.PendingWorkflowTask = &workflowpb.PendingWorkflowTaskInfo{
 			State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED, ScheduledTime: timestamppb.New(task.ScheduledTime),
@@ -61,7 +64,8 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 		ExecutionTime: timestamppb.New(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration())),
 		Memo:          &commonpb.Memo{Fields: r.Memo}, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: r.SearchAttributes},
 		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes, StateTransitionCount: r.Entries,
-		RootExecution: r.Attributes.GetRootWorkflowExecution(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
+		ParentExecution: r.Attributes.GetParentWorkflowExecution(),
+		RootExecution:   r.Attributes.GetRootWorkflowExecution(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
 		Priority: r.Attributes.GetPriority(),
 	}
 	if !r.Close.IsZero() {
@@ -88,6 +92,17 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 	}
 	if !a.Started.IsZero() {
 		info.State, info.LastWorkerIdentity = a.inProgress(), a.Identity
+	}
+	return info
+}
+
+func (r *Run) pendingChild(event int64, child Child) *workflowpb.PendingChildExecutionInfo {
+	a := child.attributes()
+	info := &workflowpb.PendingChildExecutionInfo{
+		WorkflowId: a.GetWorkflowId(), WorkflowTypeName: a.GetWorkflowType().GetName(), InitiatedId: event, ParentClosePolicy: a.GetParentClosePolicy(),
+	}
+	if child.Begun {
+		info.RunId = childRunID(r.ID, event)
 	}
 	return info
 }

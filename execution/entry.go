@@ -52,6 +52,9 @@ type Part struct {
 	Earlier []string `json:"earlier,omitempty"`
 	// Callback says who is to be told how the chain of runs ends: in the first entry of each run, and again in the one that ends the last.
 	Callback []byte `json:"callback,omitempty"`
+	// Parent is whom to tell how the chain of runs ends, in the entry that ends the last. Orphans are the children that end with the run.
+	Parent  *Parent  `json:"parent,omitempty"`
+	Orphans []Orphan `json:"orphans,omitempty"`
 	// Requests are IDs of requests that have been accepted.
 	Requests []string `json:"requests,omitempty"`
 	// FirstTask and Armed replace those of the run.

@@ -42,22 +42,23 @@ func newEvent(attributes proto.Message, at time.Time) *historypb.HistoryEvent {
 	return event
 }
 
-// isResult reports whether an event says how an activity ended.
+// isResult reports whether an event says how an activity or a child workflow ended.
 func isResult(event *historypb.HistoryEvent) bool {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
 		return true
 	}
 	return false
 }
 
-// activityResult is what the results of activities have in common.
-type activityResult interface{ GetScheduledEventId() int64 }
-
-// resultOf returns the ID of the event that scheduled the activity of a result.
+// resultOf returns the ID of the event that scheduled the activity, or initiated the child workflow or the request to another workflow, whose
+// outcome an event says; zero if it says none.
 func resultOf(event *historypb.HistoryEvent) int64 {
-	for _, result := range []activityResult{
+	for _, result := range []interface{ GetScheduledEventId() int64 }{
 		event.GetActivityTaskCompletedEventAttributes(), event.GetActivityTaskFailedEventAttributes(),
 		event.GetActivityTaskTimedOutEventAttributes(), event.GetActivityTaskCanceledEventAttributes(),
 	} {
@@ -65,23 +66,50 @@ func resultOf(event *historypb.HistoryEvent) int64 {
 			return id
 		}
 	}
+	for _, result := range []interface{ GetInitiatedEventId() int64 }{
+		event.GetChildWorkflowExecutionCompletedEventAttributes(), event.GetChildWorkflowExecutionFailedEventAttributes(),
+		event.GetChildWorkflowExecutionCanceledEventAttributes(), event.GetChildWorkflowExecutionTimedOutEventAttributes(),
+		event.GetChildWorkflowExecutionTerminatedEventAttributes(), event.GetStartChildWorkflowExecutionFailedEventAttributes(),
+		event.GetExternalWorkflowExecutionSignaledEventAttributes(), event.GetSignalExternalWorkflowExecutionFailedEventAttributes(),
+		event.GetExternalWorkflowExecutionCancelRequestedEventAttributes(), event.GetRequestCancelExternalWorkflowExecutionFailedEventAttributes(),
+	} {
+		if id := result.GetInitiatedEventId(); id != 0 {
+			return id
+		}
+	}
 	return 0
 }
 
-// setStarted gives the result of an activity the ID of the event with which it started, which had none while both were buffered.
+// startedBy returns the ID of the event that began what an event says the start of; zero if it says none.
+func startedBy(event *historypb.HistoryEvent) int64 {
+	return max(event.GetActivityTaskStartedEventAttributes().GetScheduledEventId(),
+		event.GetChildWorkflowExecutionStartedEventAttributes().GetInitiatedEventId())
+}
+
+// setStarted gives a result the ID of the event with which its activity or child workflow started, which had none while both were buffered.
 func setStarted(event *historypb.HistoryEvent, started map[int64]int64) {
+	id := started[resultOf(event)]
+	if id == 0 {
+		return
+	}
 	switch a := event.Attributes.(type) {
 	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
-		result := a.ActivityTaskCompletedEventAttributes
-		result.StartedEventId = started[result.GetScheduledEventId()]
+		a.ActivityTaskCompletedEventAttributes.StartedEventId = id
 	case *historypb.HistoryEvent_ActivityTaskFailedEventAttributes:
-		result := a.ActivityTaskFailedEventAttributes
-		result.StartedEventId = started[result.GetScheduledEventId()]
+		a.ActivityTaskFailedEventAttributes.StartedEventId = id
 	case *historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes:
-		result := a.ActivityTaskTimedOutEventAttributes
-		result.StartedEventId = started[result.GetScheduledEventId()]
+		a.ActivityTaskTimedOutEventAttributes.StartedEventId = id
 	case *historypb.HistoryEvent_ActivityTaskCanceledEventAttributes:
-		result := a.ActivityTaskCanceledEventAttributes
-		result.StartedEventId = started[result.GetScheduledEventId()]
+		a.ActivityTaskCanceledEventAttributes.StartedEventId = id
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes:
+		a.ChildWorkflowExecutionCompletedEventAttributes.StartedEventId = id
+	case *historypb.HistoryEvent_ChildWorkflowExecutionFailedEventAttributes:
+		a.ChildWorkflowExecutionFailedEventAttributes.StartedEventId = id
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCanceledEventAttributes:
+		a.ChildWorkflowExecutionCanceledEventAttributes.StartedEventId = id
+	case *historypb.HistoryEvent_ChildWorkflowExecutionTimedOutEventAttributes:
+		a.ChildWorkflowExecutionTimedOutEventAttributes.StartedEventId = id
+	case *historypb.HistoryEvent_ChildWorkflowExecutionTerminatedEventAttributes:
+		a.ChildWorkflowExecutionTerminatedEventAttributes.StartedEventId = id
 	}
 }

@@ -36,6 +36,8 @@ func (tx *transition) alreadyStarted(format string) error {
 // Signal signals the run in progress. The reply is a *workflowservice.SignalWorkflowExecutionResponse.
 type Signal struct {
 	Request *workflowservice.SignalWorkflowExecutionRequest
+	// From is the workflow that signals; nil if none does.
+	From *From
 }
 
 func (Signal) cause() string { return "signal" }
@@ -45,11 +47,15 @@ func (in Signal) decide(tx *transition) (proto.Message, error) {
 	if err := tx.checkOpen(request.GetWorkflowExecution().GetRunId()); err != nil {
 		return nil, err
 	}
+	if err := in.From.check(tx); err != nil {
+		return nil, err
+	}
 	if request.GetSignalName() == "" {
 		return nil, serviceerror.NewInvalidArgument("SignalName is not set on request.")
 	}
 	tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
 		SignalName: request.GetSignalName(), Input: request.GetInput(), Identity: request.GetIdentity(), Header: request.GetHeader(),
+		ExternalWorkflowExecution: in.From.execution(),
 	}, request.GetRequestId(), true)
 	return &workflowservice.SignalWorkflowExecutionResponse{}, nil
 }
@@ -76,6 +82,8 @@ func (tx *transition) paused() bool {
 // RequestCancel asks the workflow to end. To ask again changes nothing. The reply is a *workflowservice.RequestCancelWorkflowExecutionResponse.
 type RequestCancel struct {
 	Request *workflowservice.RequestCancelWorkflowExecutionRequest
+	// From is the workflow that asks; nil if none does.
+	From *From
 }
 
 func (RequestCancel) cause() string { return "request-cancel" }
@@ -85,12 +93,19 @@ func (in RequestCancel) decide(tx *transition) (proto.Message, error) {
 	if err := tx.checkChain(request.GetWorkflowExecution(), request.GetFirstExecutionRunId()); err != nil {
 		return nil, err
 	}
+	if err := in.From.check(tx); err != nil {
+		return nil, err
+	}
 	if tx.run.CancelRequested {
 		return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
 	}
-	tx.arrive(&historypb.WorkflowExecutionCancelRequestedEventAttributes{
-		Cause: request.GetReason(), Identity: request.GetIdentity(),
-	}, tx.now)
+	asked := &historypb.WorkflowExecutionCancelRequestedEventAttributes{
+		Cause: request.GetReason(), Identity: request.GetIdentity(), ExternalWorkflowExecution: in.From.execution(),
+	}
+	if in.From != nil {
+		asked.ExternalInitiatedEventId = in.From.Event
+	}
+	tx.arrive(asked, tx.now)
 	tx.scheduleTask()
 	return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
 }

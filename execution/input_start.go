@@ -34,15 +34,17 @@ type Start struct {
 	// Callback says who is to be told how the run ends; nil if nobody is. It comes back in the [Ending]. A start with a callback begins one run
 	// with the ID, however often and late it is repeated, as long as few other such runs began since.
 	Callback []byte
+	// Parent is the workflow whose child the run is; nil if it is none. It is told how the run ends, and the same goes for a repeat.
+	Parent *Parent
 }
 
 func (Start) cause() string { return "start" }
 
 func (in Start) decide(tx *transition) (proto.Message, error) {
-	if in.Callback != nil && tx.run != nil && slices.Contains(tx.run.Earlier, in.RunID) {
+	if (in.Callback != nil || in.Parent != nil) && tx.run != nil && slices.Contains(tx.run.Earlier, in.RunID) {
 		return &workflowservice.StartWorkflowExecutionResponse{RunId: in.RunID, FirstExecutionRunId: in.RunID, Started: true}, nil
 	}
-	begins, err := tx.start(in.Request, in.RunID)
+	begins, err := tx.start(in.Request, in.RunID, in.Parent)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,9 @@ func (tx *transition) repeats(requestID string) bool {
 
 // start begins a run if the policies of the request allow it. It reports false if there is a run that the request means: because the request is
 // a repeat, or because it asks for the run in progress.
-func (tx *transition) start(request *workflowservice.StartWorkflowExecutionRequest, runID string) (begins bool, err error) {
+func (tx *transition) start(
+	request *workflowservice.StartWorkflowExecutionRequest, runID string, parent *Parent,
+) (begins bool, err error) {
 	if err := checkStart(request, tx.now); err != nil {
 		return false, err
 	}
@@ -81,7 +85,7 @@ func (tx *transition) start(request *workflowservice.StartWorkflowExecutionReque
 	} else if err := tx.checkReuse(request.GetWorkflowIdReusePolicy()); err != nil {
 		return false, err
 	}
-	tx.beginRun(request, runID)
+	tx.beginRun(request, runID, parent)
 	return true, nil
 }
 
@@ -151,8 +155,13 @@ func (tx *transition) checkReuse(policy enumspb.WorkflowIdReusePolicy) error {
 	return nil
 }
 
-func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRequest, runID string) {
+func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRequest, runID string, parent *Parent) {
 	attributes := tx.startedAttributes(request, runID)
+	if parent != nil {
+		attributes.ParentWorkflowNamespace, attributes.ParentInitiatedEventId = tx.before.Key.Namespace, parent.Event
+		attributes.ParentWorkflowExecution = &commonpb.WorkflowExecution{WorkflowId: parent.WorkflowID, RunId: parent.RunID}
+		attributes.RootWorkflowExecution = parent.Root
+	}
 	delay := attributes.GetFirstWorkflowTaskBackoff().AsDuration()
 	if whole := attributes.GetWorkflowExecutionTimeout().AsDuration(); whole > 0 {
 		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + whole))
@@ -200,11 +209,12 @@ const mostEarlier = 8
 
 // earlier returns what the run after this one remembers.
 func (r *Run) earlier() []string {
-	if r == nil || r.Callback == nil && r.Earlier == nil {
+	once := r != nil && (r.Callback != nil || r.parent() != nil)
+	if r == nil || !once && r.Earlier == nil {
 		return nil
 	}
 	all := slices.Clone(r.Earlier)
-	if first := r.Attributes.GetFirstExecutionRunId(); r.Callback != nil && !slices.Contains(all, first) {
+	if first := r.Attributes.GetFirstExecutionRunId(); once && !slices.Contains(all, first) {
 		all = append(all, first)
 	}
 	return all[max(len(all)-mostEarlier, 0):]
@@ -226,7 +236,7 @@ func (in SignalWithStart) decide(tx *transition) (proto.Message, error) {
 	begins := false
 	if !tx.run.Open() && !tx.repeats(request.GetRequestId()) || terminates {
 		var err error
-		if begins, err = tx.start(startOf(request), in.RunID); err != nil {
+		if begins, err = tx.start(startOf(request), in.RunID, nil); err != nil {
 			return nil, err
 		}
 	}

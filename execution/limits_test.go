@@ -39,7 +39,7 @@ func TestHistoryIsBounded(t *testing.T) {
 			decide(newStory(t).startInput("start", func(string) string { return "" }))
 			suggested := false
 			for i := 0; state.Run.Open(); i++ {
-				decide(Signal{&workflowservice.SignalWorkflowExecutionRequest{SignalName: fmt.Sprint(i), Input: &commonpb.Payloads{
+				decide(Signal{Request: &workflowservice.SignalWorkflowExecutionRequest{SignalName: fmt.Sprint(i), Input: &commonpb.Payloads{
 					Payloads: []*commonpb.Payload{{Data: make([]byte, test.payload)}},
 				}}})
 				if !state.Run.Open() {

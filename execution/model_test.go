@@ -46,7 +46,7 @@ func (m *model) step(t *rapid.T) {
 		return
 	}
 	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
-		"wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
+		"outcome", "outcome", "wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
 	case "poll":
 		m.poll(t)
 	case "complete":
@@ -57,6 +57,8 @@ func (m *model) step(t *rapid.T) {
 		m.sendSignal()
 	case "activity":
 		m.activity(t)
+	case "outcome":
+		m.outcome(t)
 	case "wait":
 		m.now = m.now.Add(time.Duration(rapid.IntRange(0, 12_000).Draw(t, "ms")) * time.Millisecond)
 		m.decide(TimerDue{})
@@ -64,7 +66,7 @@ func (m *model) step(t *rapid.T) {
 	case "message":
 		m.message(t)
 	case "cancel":
-		m.decide(RequestCancel{&workflowservice.RequestCancelWorkflowExecutionRequest{}})
+		m.decide(RequestCancel{Request: &workflowservice.RequestCancelWorkflowExecutionRequest{}})
 	case "reset":
 		m.decide(ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{}})
 	case "terminate":
@@ -107,10 +109,10 @@ func (m *model) sendSignal() {
 	m.signal++
 	name := fmt.Sprintf("s%d", m.signal)
 	request := &workflowservice.SignalWorkflowExecutionRequest{SignalName: name, RequestId: name}
-	m.decide(Signal{request})
+	m.decide(Signal{Request: request})
 	if m.err == nil {
 		m.signals[name]++
-		m.decide(Signal{request}) // a repeat changes nothing
+		m.decide(Signal{Request: request}) // a repeat changes nothing
 	}
 }
 
@@ -156,7 +158,7 @@ func (m *model) complete(t *rapid.T) {
 
 func (m *model) command(t *rapid.T) *commandpb.Command {
 	m.names++
-	switch rapid.SampledFrom([]string{"activity", "activity", "timer", "cancel-activity", "cancel-timer", "marker", "nexus"}).Draw(t, "command") {
+	switch rapid.SampledFrom([]string{"activity", "activity", "timer", "cancel-activity", "cancel-timer", "marker", "nexus", "child", "external"}).Draw(t, "command") {
 	case "activity":
 		return command(t, []string{
 			"activity", fmt.Sprintf("id=a%d", m.names), "start-to-close=5s",
@@ -172,6 +174,10 @@ func (m *model) command(t *rapid.T) *commandpb.Command {
 		return command(t, []string{"cancel-timer", fmt.Sprintf("id=t%d", rapid.IntRange(1, m.names).Draw(t, "timer"))})
 	case "marker":
 		return command(t, []string{"marker", "name=m"})
+	case "child":
+		return command(t, []string{"child", fmt.Sprintf("id=c%d", m.names), "close=" + rapid.SampledFrom([]string{"", "Abandon", "RequestCancel"}).Draw(t, "close")})
+	case "external":
+		return command(t, []string{rapid.SampledFrom([]string{"signal-external", "cancel-external"}).Draw(t, "to"), "id=other", "name=s"})
 	}
 	if rapid.IntRange(0, 5).Draw(t, "broken") != 0 {
 		return command(t, []string{"marker", "name=m"})
@@ -188,6 +194,24 @@ func (m *model) someActivity(t *rapid.T) int64 {
 		}
 	}
 	return rapid.SampledFrom(ids).Draw(t, "activity")
+}
+
+// outcome tells the workflow about a child or another workflow, whatever is known of it.
+func (m *model) outcome(t *rapid.T) {
+	what := rapid.SampledFrom([]string{"child-started", "child-not-started", "child-ended", "external-done"}).Draw(t, "outcome")
+	begun := []int64{999}
+	for _, event := range m.history {
+		if event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil || m.state.Run.Outgoing[event.GetEventId()] != nil {
+			begun = append(begun, event.GetEventId())
+		}
+	}
+	args := map[string]string{
+		"event": fmt.Sprint(rapid.SampledFrom(begun).Draw(t, "event")), "found": rapid.SampledFrom([]string{"yes", "no"}).Draw(t, "found"),
+		"how": rapid.SampledFrom([]string{"completed", "failed", "canceled", "timed-out", "terminated"}).Draw(t, "how"),
+	}
+	in := m.outcomeInput(what, func(name string) string { return args[name] })
+	m.decide(in)
+	m.decide(in) // a repeat changes nothing
 }
 
 // activity is a worker that reports about one of the attempts that were ever given out, even if it is late.
@@ -273,9 +297,9 @@ func (m *model) checkHistory(t *rapid.T) map[string]int {
 		if name := event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(); name != "" {
 			found[name]++
 		}
-		if isResult(event) {
-			require.False(t, results[resultOf(event)], "activity %d has two results", resultOf(event))
-			results[resultOf(event)] = true
+		if of := resultOf(event); of != 0 {
+			require.False(t, results[of], "event %d has two results", of)
+			results[of] = true
 			m.checkResult(t, event)
 		}
 		if timer := event.GetTimerFiredEventAttributes(); timer != nil {
@@ -293,13 +317,17 @@ func (m *model) checkHistory(t *rapid.T) map[string]int {
 	return found
 }
 
-// checkResult: the result of an activity that has started names the event which says so.
+// checkResult: the result of an activity or of a child that has started names the event which says so. There is one.
 func (m *model) checkResult(t *rapid.T, event *historypb.HistoryEvent) {
 	started := int64(0)
 	for _, other := range m.history[:event.GetEventId()-1] {
-		if a := other.GetActivityTaskStartedEventAttributes(); a.GetScheduledEventId() == resultOf(event) {
+		if startedBy(other) == resultOf(event) {
+			require.Zero(t, started, "event %d", resultOf(event))
 			started = other.GetEventId()
 		}
+	}
+	if event.GetChildWorkflowExecutionCompletedEventAttributes() != nil {
+		require.NotZero(t, started, "event %d", event.GetEventId())
 	}
 	text := startedOf(event)
 	require.Equal(t, idOf("started", started), text, "event %d", event.GetEventId())

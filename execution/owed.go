@@ -3,6 +3,7 @@ package execution
 import (
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -25,24 +26,83 @@ type Offer struct {
 	Patience time.Duration
 }
 
-// Owed returns the tasks that an entry made due and that still wait in a state which has the entry, or later ones too.
-func Owed(state *State, entry *Entry) []Offer {
-	var offers []Offer
+// Work is what an entry makes due, apart from its delayed message. Each part of it may be done again without harm.
+type Work struct {
+	// Offers are tasks that wait for workers.
+	Offers []Offer
+	// Endings are the ends of runs that somebody is to be told.
+	Endings []Ending
+	// Children are to be started, and Orphans are children to be ended because their parent has ended.
+	Children []ChildStart
+	Orphans  []Orphaned
+	// Outgoing is to be sent to other workflows.
+	Outgoing []Outgoing
+}
+
+// Orphaned is an orphan with the run whose child it is.
+type Orphaned struct {
+	Orphan
+	Parent *commonpb.WorkflowExecution
+}
+
+// Empty reports whether there is nothing to do.
+func (w *Work) Empty() bool {
+	return len(w.Offers)+len(w.Endings)+len(w.Children)+len(w.Orphans)+len(w.Outgoing) == 0
+}
+
+// Owed returns what an entry made due and is still to be done in a state which has the entry, or later ones too.
+func Owed(state *State, entry *Entry) Work {
+	var work Work
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
-		if !state.Run.Open() || part.RunID != state.Run.ID {
-			continue
+		if last := part.end(); last != nil && (part.Callback != nil || part.Parent != nil) {
+			work.Endings = append(work.Endings, Ending{part.Callback, part.Parent, part.RunID, last})
 		}
-		if part.Task != nil && part.Task.Scheduled == state.Run.Task.Scheduled && part.Task.Attempt == state.Run.Task.Attempt {
-			offers = state.Run.offerTask(offers)
+		parent := &commonpb.WorkflowExecution{WorkflowId: state.Key.WorkflowID, RunId: part.RunID}
+		for _, orphan := range part.Orphans {
+			work.Orphans = append(work.Orphans, Orphaned{orphan, parent})
 		}
-		for _, record := range part.Activities {
-			if activity, ok := state.Run.Activities[record.Event]; ok && activity.Attempt == record.Attempt {
-				offers = state.Run.offerActivity(offers, &activity)
+		switch {
+		case state.Run.Open() && part.RunID == state.Run.ID:
+			state.owed(part, &work)
+		case part.end() == nil:
+			work.Orphans = append(work.Orphans, part.orphans(parent)...)
+		}
+	}
+	return work
+}
+
+// owed adds what a part of an entry made due in the run in progress.
+func (s *State) owed(part *Part, work *Work) {
+	r := s.Run
+	if part.Task != nil && part.Task.Scheduled == r.Task.Scheduled && part.Task.Attempt == r.Task.Attempt {
+		work.Offers = r.offerTask(work.Offers)
+	}
+	for _, record := range part.Activities {
+		if activity, ok := r.Activities[record.Event]; ok && activity.Attempt == record.Attempt {
+			work.Offers = r.offerActivity(work.Offers, &activity)
+		}
+	}
+	for _, event := range part.Events {
+		if child, ok := r.Children[event.GetEventId()]; ok && !child.Begun {
+			work.Children = append(work.Children, s.start(child))
+		}
+		if sent, ok := r.Outgoing[event.GetEventId()]; ok {
+			work.Outgoing = append(work.Outgoing, s.send(sent))
+		}
+	}
+}
+
+// orphans are the children that a part starts whose run has ended since. Somebody may have started them meanwhile.
+func (p *Part) orphans(parent *commonpb.WorkflowExecution) (all []Orphaned) {
+	for _, event := range p.Events {
+		if a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes(); a != nil {
+			for _, one := range orphan(p.RunID, event.GetEventId(), a) {
+				all = append(all, Orphaned{one, parent})
 			}
 		}
 	}
-	return offers
+	return all
 }
 
 // Waiting returns all tasks that wait for a worker, in no order.
@@ -97,23 +157,12 @@ func OwedTimer(state *State, entry *Entry) time.Time {
 
 // Ending is how a run ended, for whoever asked to be told.
 type Ending struct {
-	// Callback is what the start of the run said.
+	// Callback is what the start of the run said; nil if it said nothing. Parent is the workflow whose child the run is; nil if it is none.
 	Callback []byte
+	Parent   *Parent
 	RunID    string
 	// Event is the last one of the run.
 	Event *historypb.HistoryEvent
-}
-
-// Endings returns the endings of runs in an entry that somebody is to be told.
-func Endings(entry *Entry) []Ending {
-	var endings []Ending
-	for i := range entry.Parts {
-		part := &entry.Parts[i]
-		if last := part.end(); last != nil && part.Callback != nil {
-			endings = append(endings, Ending{part.Callback, part.RunID, last})
-		}
-	}
-	return endings
 }
 
 // Ends reports whether a run ends with the entry.

@@ -20,6 +20,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -56,6 +57,8 @@ type story struct {
 	ended func()
 	// names are those of runs that followed on others, by their IDs.
 	names []string
+	// children are those that have been started, by the events of the newest run.
+	children map[int64]Parent
 	// messages are the times of the delayed messages that have been armed and have not come.
 	messages []time.Time
 }
@@ -116,10 +119,7 @@ func (s *story) decide(in Input) string {
 		fmt.Fprintf(&out, "refused: %v\n", decision.Refusal)
 	}
 	if decision.Entry != nil {
-		s.describeOffers(&out, Owed(s.state, decision.Entry))
-		for _, ending := range Endings(decision.Entry) {
-			fmt.Fprintf(&out, "tell %s: %s of %s\n", ending.Callback, ending.Event.GetEventType(), ending.RunID)
-		}
+		s.describeWork(&out, Owed(s.state, decision.Entry))
 	}
 	if at := s.state.NextDeadline(); !at.IsZero() {
 		fmt.Fprintf(&out, "deadline in %v\n", at.Sub(s.now))
@@ -128,6 +128,11 @@ func (s *story) decide(in Input) string {
 		return "nothing\n"
 	}
 	text := out.String()
+	for event := range int64(40) {
+		for i := 1; i < len(s.names); i += 2 {
+			text = strings.ReplaceAll(text, childRunID(s.names[i], event), fmt.Sprintf("child-%d-of-%s", event, s.names[i]))
+		}
+	}
 	for i := len(s.names); i > 0; i -= 2 {
 		text = strings.ReplaceAll(text, s.names[i-2], s.names[i-1])
 	}
@@ -161,6 +166,7 @@ func (s *story) append(decision *Decision) {
 		if part.First == 0 {
 			s.history = nil
 			s.names = append(s.names, nextRunID(part.RunID), part.RunID+"+")
+			s.children = map[int64]Parent{}
 		}
 		s.history = append(s.history, part.Events...)
 		if part.end() != nil && s.ended != nil {
@@ -254,14 +260,16 @@ func idOf(name string, id int64) string {
 }
 
 func resultOrStarted(event *historypb.HistoryEvent) int64 {
-	return max(resultOf(event), event.GetActivityTaskStartedEventAttributes().GetScheduledEventId())
+	return max(resultOf(event), startedBy(event))
 }
 
 func startedOf(event *historypb.HistoryEvent) string {
 	return idOf("started", max(event.GetActivityTaskCompletedEventAttributes().GetStartedEventId(),
 		event.GetActivityTaskFailedEventAttributes().GetStartedEventId(), event.GetActivityTaskTimedOutEventAttributes().GetStartedEventId(),
 		event.GetActivityTaskCanceledEventAttributes().GetStartedEventId(), event.GetTimerFiredEventAttributes().GetStartedEventId(),
-		event.GetTimerCanceledEventAttributes().GetStartedEventId()))
+		event.GetTimerCanceledEventAttributes().GetStartedEventId(), event.GetChildWorkflowExecutionCompletedEventAttributes().GetStartedEventId(),
+		event.GetChildWorkflowExecutionFailedEventAttributes().GetStartedEventId(), event.GetChildWorkflowExecutionCanceledEventAttributes().GetStartedEventId(),
+		event.GetChildWorkflowExecutionTimedOutEventAttributes().GetStartedEventId(), event.GetChildWorkflowExecutionTerminatedEventAttributes().GetStartedEventId()))
 }
 
 func nameOf(event *historypb.HistoryEvent) string {
@@ -269,6 +277,7 @@ func nameOf(event *historypb.HistoryEvent) string {
 		event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(), event.GetActivityTaskScheduledEventAttributes().GetActivityId(),
 		event.GetTimerStartedEventAttributes().GetTimerId(), event.GetTimerFiredEventAttributes().GetTimerId(),
 		event.GetTimerCanceledEventAttributes().GetTimerId(), event.GetMarkerRecordedEventAttributes().GetMarkerName(),
+		event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId(),
 		event.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName(), event.GetWorkflowExecutionTerminatedEventAttributes().GetReason(),
 	} {
 		if name != "" {
@@ -327,6 +336,33 @@ func causeOf(event *historypb.HistoryEvent) string {
 		return fmt.Sprintf("attempt=%d", a.GetAttempt())
 	}
 	return ""
+}
+
+// describeWork says what an entry makes due.
+func (s *story) describeWork(out *strings.Builder, work Work) {
+	s.describeOffers(out, work.Offers)
+	for _, ending := range work.Endings {
+		to := string(ending.Callback)
+		if ending.Parent != nil {
+			to = fmt.Sprintf("parent %s at event %d", ending.Parent.WorkflowID, ending.Parent.Event)
+		}
+		fmt.Fprintf(out, "tell %s: %s of %s\n", to, ending.Event.GetEventType(), ending.RunID)
+	}
+	for _, child := range work.Children {
+		s.children[child.Parent.Event] = child.Parent
+		fmt.Fprintf(out, "start child %s run %s for event %d of %s\n", child.Start.Request.GetWorkflowId(), child.Start.RunID, child.Parent.Event, child.Parent.RunID)
+	}
+	for _, orphan := range work.Orphans {
+		workflowID, in := orphan.Input(orphan.Parent)
+		fmt.Fprintf(out, "%s child %s run %s of %s\n", in.cause(), workflowID, orphan.FirstRun, orphan.Parent.GetRunId())
+	}
+	for _, sent := range work.Outgoing {
+		what := "nothing, for it is itself"
+		if sent.Input != nil {
+			what = sent.Input.cause()
+		}
+		fmt.Fprintf(out, "send %s: %s for event %d\n", sent.WorkflowID, what, sent.Event)
+	}
 }
 
 func (s *story) describeOffers(out *strings.Builder, offers []Offer) {
@@ -396,6 +432,9 @@ func (s *story) show(what string) string {
 				text += fmt.Sprintf("\n%s = %s", name, fields[name].GetData())
 			}
 		}
+		for _, c := range d.GetPendingChildren() {
+			text += fmt.Sprintf("\nchild %s run %s %s", c.GetWorkflowId(), c.GetRunId(), c.GetParentClosePolicy())
+		}
 		for _, a := range d.GetPendingActivities() {
 			text += fmt.Sprintf("\nactivity %s %s attempt %d %s", a.GetActivityId(), a.GetState(), a.GetAttempt(), a.GetLastFailure().GetMessage())
 		}
@@ -430,9 +469,15 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) Input {
 	case "start", "signal-with-start":
 		return s.startInput(d.Cmd, arg)
 	case "signal":
-		return Signal{&workflowservice.SignalWorkflowExecutionRequest{WorkflowExecution: execution, SignalName: arg("name"), RequestId: arg("request")}}
+		return Signal{From: from(arg("child-of")), Request: &workflowservice.SignalWorkflowExecutionRequest{
+			WorkflowExecution: execution, SignalName: arg("name"), RequestId: arg("request"),
+		}}
 	case "cancel":
-		return RequestCancel{&workflowservice.RequestCancelWorkflowExecutionRequest{WorkflowExecution: execution, RequestId: arg("request")}}
+		return RequestCancel{From: from(arg("child-of")), Request: &workflowservice.RequestCancelWorkflowExecutionRequest{
+			WorkflowExecution: execution, RequestId: arg("request"),
+		}}
+	case "child-started", "child-not-started", "child-ended", "external-done":
+		return s.outcomeInput(d.Cmd, arg)
 	case "terminate":
 		return Terminate{&workflowservice.TerminateWorkflowExecutionRequest{WorkflowExecution: execution, Reason: arg("reason")}}
 	case "reset-sticky":
@@ -463,12 +508,49 @@ func (s *story) startInput(cmd string, arg func(string) string) Input {
 		RetryPolicy: attempts(s.t, arg("attempts")), CronSchedule: strings.ReplaceAll(arg("cron"), "_", " "),
 	}
 	if cmd == "start" {
-		return Start{request, runID, callback(arg("callback"))}
+		start := Start{Request: request, RunID: runID, Callback: callback(arg("callback"))}
+		if of := arg("child-of"); of != "" {
+			start.Parent = &Parent{WorkflowID: of, RunID: "run-of-" + of, Event: 5, Root: &commonpb.WorkflowExecution{WorkflowId: "root"}}
+		}
+		return start
 	}
 	return SignalWithStart{&workflowservice.SignalWithStartWorkflowExecutionRequest{
 		WorkflowId: "w", WorkflowType: request.GetWorkflowType(), TaskQueue: request.GetTaskQueue(), RequestId: request.GetRequestId(),
 		SignalName: arg("name"), WorkflowStartDelay: request.GetWorkflowStartDelay(), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
 	}, runID}
+}
+
+// from makes the sender of a request that is for a child of a workflow only; nil if there is none.
+func from(workflowID string) *From {
+	if workflowID == "" {
+		return nil
+	}
+	return &From{Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: "run-of-" + workflowID}, Event: 7, ChildOnly: true}
+}
+
+// outcomeInput makes the input that says what came of a child, or of what was sent to another workflow.
+func (s *story) outcomeInput(cmd string, arg func(string) string) Input {
+	event := int64(0)
+	_, err := fmt.Sscan(arg("event"), &event)
+	require.NoError(s.t, err)
+	parent, ok := s.children[event]
+	if !ok {
+		parent = Parent{WorkflowID: "w", RunID: s.state.Run.ID, Event: event}
+	}
+	switch cmd {
+	case "child-started":
+		return ChildStarted{parent}
+	case "child-not-started":
+		return ChildNotStarted{parent, enumspb.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS}
+	case "external-done":
+		return ExternalDone{RunID: parent.RunID, Event: event, NotFound: arg("found") == "no"}
+	}
+	ends := map[string]proto.Message{
+		"completed": &historypb.WorkflowExecutionCompletedEventAttributes{}, "failed": &historypb.WorkflowExecutionFailedEventAttributes{},
+		"canceled": &historypb.WorkflowExecutionCanceledEventAttributes{}, "timed-out": &historypb.WorkflowExecutionTimedOutEventAttributes{},
+		"terminated": &historypb.WorkflowExecutionTerminatedEventAttributes{},
+	}
+	return ChildEnded{parent, &commonpb.WorkflowExecution{WorkflowId: "c", RunId: "last"}, newEvent(ends[arg("how")], s.now)}
 }
 
 func callback(text string) []byte {
@@ -595,6 +677,20 @@ func command(t tester, words []string) *commandpb.Command {
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES, Attributes: &commandpb.Command_ModifyWorkflowPropertiesCommandAttributes{
 			ModifyWorkflowPropertiesCommandAttributes: &commandpb.ModifyWorkflowPropertiesCommandAttributes{UpsertedMemo: &commonpb.Memo{Fields: payloads(args)}},
 		}}
+	case "child":
+		return childCommand(t, args)
+	case "signal-external":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_SignalExternalWorkflowExecutionCommandAttributes{
+			SignalExternalWorkflowExecutionCommandAttributes: &commandpb.SignalExternalWorkflowExecutionCommandAttributes{
+				Namespace: args["namespace"], Execution: &commonpb.WorkflowExecution{WorkflowId: args["id"]}, SignalName: args["name"],
+			},
+		}}
+	case "cancel-external":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_RequestCancelExternalWorkflowExecutionCommandAttributes{
+			RequestCancelExternalWorkflowExecutionCommandAttributes: &commandpb.RequestCancelExternalWorkflowExecutionCommandAttributes{
+				Namespace: args["namespace"], WorkflowId: args["id"], ChildWorkflowOnly: args["child"] != "",
+			},
+		}}
 	case "nexus":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION}
 	}
@@ -628,6 +724,18 @@ func continueCommand(t tester, args map[string]string) *commandpb.Command {
 	}
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_ContinueAsNewWorkflowExecutionCommandAttributes{
 		ContinueAsNewWorkflowExecutionCommandAttributes: attributes,
+	}}
+}
+
+func childCommand(t tester, args map[string]string) *commandpb.Command {
+	t.Helper()
+	policy, err := parseEnum(args["close"], enumspb.ParentClosePolicyFromString)
+	require.NoError(t, err)
+	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_StartChildWorkflowExecutionCommandAttributes{
+		StartChildWorkflowExecutionCommandAttributes: &commandpb.StartChildWorkflowExecutionCommandAttributes{
+			Namespace: args["namespace"], WorkflowId: args["id"], WorkflowType: &commonpb.WorkflowType{Name: "Child"}, ParentClosePolicy: policy,
+			WorkflowRunTimeout: duration(t, args["run-timeout"]),
+		},
 	}}
 }
 

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -40,7 +41,7 @@ type Run struct {
 	StartRequest string
 	// Callback says who is to be told how the chain of runs ends; nil if nobody is.
 	Callback []byte
-	// Earlier are the IDs of the last runs before this one that schedules have started, the newest last. Runs that followed on them are left out.
+	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them are left out.
 	Earlier []string
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64
@@ -62,6 +63,10 @@ type Run struct {
 	Activities map[int64]Activity
 	// Timers are the pending ones, by the ID that the workflow gave them.
 	Timers map[string]Timer
+	// Children are the child workflows that have not ended, by the ID of the event that initiated each. Those of a run that has ended stay.
+	Children map[int64]Child
+	// Outgoing are the events by which the run signals or cancels other workflows, by their IDs, as long as it is not known what came of that.
+	Outgoing map[int64]*historypb.HistoryEvent
 	// CancelRequested says that somebody asked the workflow to end.
 	CancelRequested bool
 	// Requests are the IDs of the signals that have been accepted, so that a repeat is recognized.
@@ -189,7 +194,20 @@ func (r *Run) clone() *Run {
 	c.Activities = maps.Clone(r.Activities)
 	c.Timers = maps.Clone(r.Timers)
 	c.Heartbeats = maps.Clone(r.Heartbeats)
+	c.Children = maps.Clone(r.Children)
+	c.Outgoing = maps.Clone(r.Outgoing)
 	return &c
+}
+
+// ordered goes through what belongs to events, in their order: every replay must come to the same.
+func ordered[V any](of map[int64]V) iter.Seq2[int64, V] {
+	return func(yield func(int64, V) bool) {
+		for _, id := range slices.Sorted(maps.Keys(of)) {
+			if !yield(id, of[id]) {
+				return
+			}
+		}
+	}
 }
 
 // lastFailure decodes how the previous attempt of an activity failed; nil if there was none.

@@ -24,6 +24,8 @@ type transition struct {
 	beat    *Beat
 	// next is the run that follows on the one which has ended; nil if none does.
 	next *successor
+	// continues says that the run is followed by that one, so nobody is told how it ends.
+	continues bool
 	// came is when a delayed message has come, by the clock of NATS; zero if none has. arms is for when one is to be armed; zero for none.
 	came, arms time.Time
 }
@@ -41,7 +43,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 // open begins a new run. The run before it must have ended.
 func (tx *transition) open(run *Run) {
 	tx.settle()
-	tx.run, tx.part, tx.arrived = run, &Part{RunID: run.ID}, 0
+	tx.run, tx.part, tx.arrived, tx.continues = run, &Part{RunID: run.ID}, 0, false
 }
 
 // end returns what the transition came to.
@@ -70,8 +72,14 @@ func (tx *transition) settle() {
 	if tx.part.empty() {
 		return
 	}
-	if tx.part.First == 0 || !tx.run.Open() {
+	if tx.part.First == 0 || !tx.run.Open() && !tx.continues {
 		tx.part.Callback = tx.run.Callback
+	}
+	if !tx.run.Open() {
+		tx.part.Orphans = tx.run.orphans()
+		if !tx.continues {
+			tx.part.Parent = tx.run.parent()
+		}
 	}
 	tx.entry.Parts = append(tx.entry.Parts, *tx.part)
 	tx.run.Entries++
@@ -137,9 +145,7 @@ func (tx *transition) flush() bool {
 			if i < tx.arrived {
 				tx.part.Arrived = append(tx.part.Arrived, event.GetEventId())
 			}
-			if attributes := event.GetActivityTaskStartedEventAttributes(); attributes != nil {
-				started[attributes.GetScheduledEventId()] = event.GetEventId()
-			}
+			started[startedBy(event)] = event.GetEventId()
 		}
 	}
 	tx.run.Buffered, tx.part.Flushed, tx.arrived = nil, true, 0

@@ -1,0 +1,70 @@
+package execution
+
+import (
+	"slices"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+func (tx *transition) signalExternal(c commandContext) *failedCommand {
+	asked := c.GetSignalExternalWorkflowExecutionCommandAttributes()
+	message := ""
+	switch {
+	case asked.GetExecution().GetWorkflowId() == "":
+		message = "workflow ID is not set"
+	case asked.GetSignalName() == "":
+		message = "signal name is not set"
+	case tx.isOther(asked.GetNamespace()):
+		message = "a signal to another namespace is not possible: " + asked.GetNamespace()
+	}
+	if message != "" {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES, message}
+	}
+	if tx.run.outgoing(isSignal) >= maxPending {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED, tooMany("signals to other workflows")}
+	}
+	attributes := &historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes{
+		WorkflowTaskCompletedEventId: c.completed, Namespace: tx.before.Key.Namespace, WorkflowExecution: asked.GetExecution(),
+		SignalName: asked.GetSignalName(), Input: asked.GetInput(), Header: asked.GetHeader(), ChildWorkflowOnly: asked.GetChildWorkflowOnly(),
+	}
+	attributes.Control = asked.GetControl() //lint:ignore SA1019 workers may use it for long
+	tx.writeFor(c, attributes)
+	return nil
+}
+
+func (tx *transition) cancelExternal(c commandContext) *failedCommand {
+	asked := c.GetRequestCancelExternalWorkflowExecutionCommandAttributes()
+	message := ""
+	switch {
+	case asked.GetWorkflowId() == "":
+		message = "workflow ID is not set"
+	case tx.isOther(asked.GetNamespace()):
+		message = "a cancellation in another namespace is not possible: " + asked.GetNamespace()
+	case tx.startsNow(asked.GetWorkflowId()):
+		message = "a child cannot be canceled by the workflow task that starts it: " + asked.GetWorkflowId()
+	}
+	if message != "" {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES, message}
+	}
+	if tx.run.outgoing(isCancel) >= maxPending {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED, tooMany("cancellations of other workflows")}
+	}
+	attributes := &historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes{
+		WorkflowTaskCompletedEventId: c.completed, Namespace: tx.before.Key.Namespace,
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: asked.GetWorkflowId()}, ChildWorkflowOnly: asked.GetChildWorkflowOnly(),
+		Reason: asked.GetReason(),
+	}
+	attributes.WorkflowExecution.RunId = asked.GetRunId() //lint:ignore SA1019 workers may use it for long
+	attributes.Control = asked.GetControl()               //lint:ignore SA1019 workers may use it for long
+	tx.writeFor(c, attributes)
+	return nil
+}
+
+// startsNow reports whether the workflow task has started a child with that workflow ID.
+func (tx *transition) startsNow(workflowID string) bool {
+	return slices.ContainsFunc(tx.part.Events, func(event *historypb.HistoryEvent) bool {
+		return event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId() == workflowID
+	})
+}
