@@ -21,16 +21,16 @@ const effectsLimit = 20 * time.Second
 
 // effects begins to do what an entry of this process makes due. The caller has the turn.
 func (s *Service) effects(of *slot, id string, entry *execution.Entry) {
-	offers, endings := execution.Owed(of.state, entry), execution.Endings(entry)
+	work := execution.Owed(of.state, entry)
 	switch {
 	case s.config.noEffects:
 		s.commits.settle(id, false)
-	case len(offers)+len(endings) == 0:
+	case work.Empty():
 		s.commits.settle(id, true)
 	default:
 		key, since, trace := of.key, s.config.Now(), entry.Trace
 		s.inBackground(func(ctx context.Context) error {
-			err := s.perform(telemetry.WithTraceparent(ctx, trace), key, offers, endings)
+			err := s.perform(telemetry.WithTraceparent(ctx, trace), key, &work)
 			metrics.HistoryTransfer.Record(ctx, s.config.Now().Sub(since).Seconds())
 			return err
 		}, func(err error) {
@@ -67,20 +67,36 @@ func (s *Service) inBackground(do func(context.Context) error, ended func(error)
 	}
 }
 
-// offerAll offers tasks to workers, or puts them into the backlog.
-func (s *Service) offerAll(ctx context.Context, key schedule.Key, offers []execution.Offer) error {
-	if len(offers) == 1 {
-		return s.offer(ctx, key, offers[0])
+// perform does what an entry makes due. All of it is tried, whatever fails.
+func (s *Service) perform(ctx context.Context, key schedule.Key, work *execution.Work) error {
+	var todo []func() error
+	for _, ending := range work.Endings {
+		todo = append(todo, func() error { return s.tell(ctx, key, ending) })
+	}
+	for _, o := range work.Offers {
+		todo = append(todo, func() error { return s.offer(ctx, key, o) })
+	}
+	for _, child := range work.Children {
+		todo = append(todo, func() error { return s.startChild(ctx, key, child) })
+	}
+	for _, orphan := range work.Orphans {
+		todo = append(todo, func() error { return s.endOrphan(ctx, key, orphan) })
+	}
+	for _, out := range work.Outgoing {
+		todo = append(todo, func() error { return s.send(ctx, key, out) })
+	}
+	if len(todo) == 1 {
+		return todo[0]()
 	}
 	var group errgroup.Group
 	group.SetLimit(s.config.OffersAtOnce)
-	for _, o := range offers {
-		group.Go(func() error { return s.offer(ctx, key, o) })
+	for _, do := range todo {
+		group.Go(do)
 	}
 	return group.Wait()
 }
 
-// offer offers one task.
+// offer offers one task to workers, or puts it into the backlog.
 func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer) error {
 	queue := offer.Queue{Namespace: key.Namespace, Kind: offer.Workflow, Name: o.Queue}
 	if o.Activity {

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.temporal.io/api/serviceerror"
@@ -37,24 +36,19 @@ func (s *Service) startScheduled(ctx context.Context, at subjects.Request, data 
 	return s.transition(ctx, key, execution.Start{Request: request, RunID: start.RunID, Callback: start.Callback})
 }
 
-// perform does what an entry makes due: it offers tasks, and tells schedules how their executions ended.
-func (s *Service) perform(ctx context.Context, key schedule.Key, offers []execution.Offer, endings []execution.Ending) error {
-	err := s.tell(ctx, key, endings)
-	return errors.Join(err, s.offerAll(ctx, key, offers))
-}
-
-// tell tells schedules how their executions ended. The entry is acknowledged only then, so no end is lost; a repeat is harmless.
-func (s *Service) tell(ctx context.Context, key schedule.Key, endings []execution.Ending) error {
-	for _, ending := range endings {
-		message, err := workflows.Report(s.config.Names, s.config.Shards, key.Namespace, ending.Callback, ending.RunID, ending.Event)
-		if err != nil {
-			s.log.ErrorContext(ctx, "a schedule is not told how its workflow ended", "namespace", key.Namespace, "workflow_id", key.ID,
-				"run_id", ending.RunID, "error", err)
-			continue // no attempt succeeds
-		}
-		if err := s.bus.Publish(ctx, message); err != nil {
-			return fmt.Errorf("history: report the end of run %s: %w", ending.RunID, err)
-		}
+// tell tells a schedule or a parent how an execution ended. The entry is acknowledged only then, so no end is lost; a repeat is harmless.
+func (s *Service) tell(ctx context.Context, key schedule.Key, ending execution.Ending) error {
+	if ending.Parent != nil {
+		return s.tellParent(ctx, key, ending)
+	}
+	message, err := workflows.Report(s.config.Names, s.config.Shards, key.Namespace, ending.Callback, ending.RunID, ending.Event)
+	if err != nil {
+		s.log.ErrorContext(ctx, "a schedule is not told how its workflow ended", "namespace", key.Namespace, "workflow_id", key.ID,
+			"run_id", ending.RunID, "error", err)
+		return nil // no attempt succeeds
+	}
+	if err := s.bus.Publish(ctx, message); err != nil {
+		return fmt.Errorf("history: report the end of run %s: %w", ending.RunID, err)
 	}
 	return nil
 }

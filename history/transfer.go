@@ -137,25 +137,23 @@ func (s *Service) redo(ctx context.Context, msg jetstream.Msg) error {
 
 // redoEntry does the work of an entry, as far as it is still wanted. The error wraps codec.ErrFormat if the journal cannot be read.
 func (s *Service) redoEntry(ctx context.Context, key schedule.Key, entry *execution.Entry) error {
-	offers, err := s.owed(ctx, key, entry)
+	work, err := s.owed(ctx, key, entry)
 	if err != nil {
 		return err
 	}
 	metrics.HistoryRecovered.Add(ctx, 1)
-	return s.perform(telemetry.WithTraceparent(ctx, entry.Trace), key, offers, execution.Endings(entry))
+	return s.perform(telemetry.WithTraceparent(ctx, entry.Trace), key, &work)
 }
 
-// owed returns the tasks of an entry that still wait, and arms the delayed message that the entry may lack.
-func (s *Service) owed(ctx context.Context, key schedule.Key, entry *execution.Entry) (offers []execution.Offer, err error) {
+// owed returns what an entry makes due and is still to be done, and arms the delayed message that the entry may lack.
+func (s *Service) owed(ctx context.Context, key schedule.Key, entry *execution.Entry) (work execution.Work, err error) {
 	err = s.with(ctx, key, func(of *slot) error {
 		if _, err := s.refresh(ctx, of); err != nil {
 			return err
 		}
-		if of.state.Run != nil {
-			offers = execution.Owed(of.state, entry)
-		}
+		work = execution.Owed(of.state, entry)
 		s.watch(of)
 		return s.arm(ctx, of, execution.OwedTimer(of.state, entry))
 	})
-	return offers, err
+	return work, err
 }
