@@ -69,6 +69,8 @@ type executionRun struct {
 	callback    []byte
 	events      []*historypb.HistoryEvent
 	ended       bool
+	// follows is the run before in the same chain, and next the one that must follow; empty if none does.
+	follows, next string
 }
 
 type seenHistory struct {
@@ -220,10 +222,15 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 		switch {
 		case last != nil && !last.ended:
 			find("run %s begins, and %s has not ended", part.RunID, last.id)
-		case last != nil && part.StartRequest != "" && last.request == part.StartRequest:
+		case last != nil && part.StartRequest != "" && last.request == part.StartRequest && last.next == "":
 			find("request %s begins two runs in a row", part.StartRequest)
+		case last != nil && last.next != "" && last.next != part.RunID:
+			find("run %s is followed by %s, and not by %s", last.id, part.RunID, last.next)
 		}
-		last = &executionRun{id: part.RunID, request: part.StartRequest, callback: part.Callback}
+		last = &executionRun{
+			id: part.RunID, request: part.StartRequest, callback: part.Callback,
+			follows: part.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(),
+		}
 		j.runs = append(j.runs, last)
 	}
 	if last == nil || last.id != part.RunID || last.ended {
@@ -233,6 +240,7 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 	last.events = append(last.events, part.Events...)
 	if len(part.Events) > 0 {
 		_, last.ended = execution.EndOf(part.Events[len(part.Events)-1])
+		last.next = nextOf(part.Events[len(part.Events)-1])
 	}
 	return last
 }

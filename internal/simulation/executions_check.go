@@ -60,6 +60,7 @@ func (e *executions) checkRun(id string, run *executionRun) {
 		return
 	}
 	run.checkEnd(run.checkEvents(find), find)
+	e.checkFamily(id, run, find)
 	if len(run.callback) > 0 {
 		key := aboutExecution("s-" + id)
 		subject := e.world.names.Callback(subjects.ShardOf(key, shards), key, taskQueue, run.request)
@@ -100,14 +101,16 @@ func kindsOf(events []*historypb.HistoryEvent) string {
 	return strings.Join(all, " ")
 }
 
-// answeredBy returns the event which began what an event ends: an activity or a timer; 0 for any other event.
+// answeredBy returns the event which began what an event ends: an activity, a timer, a child, or a request to another workflow; 0 for any other
+// event.
 func answeredBy(event *historypb.HistoryEvent) int64 {
+	other, _ := outcomeOfOther(event)
 	return max(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(),
 		event.GetActivityTaskFailedEventAttributes().GetScheduledEventId(),
 		event.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId(),
 		event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(),
 		event.GetTimerFiredEventAttributes().GetStartedEventId(),
-		event.GetTimerCanceledEventAttributes().GetStartedEventId())
+		event.GetTimerCanceledEventAttributes().GetStartedEventId(), other)
 }
 
 // checkEnd: a workflow that ends by itself has seen all that was in its history.
@@ -211,10 +214,10 @@ func (e *executions) checkQuery(op *operation, find func(kind, format string, ar
 	}
 }
 
-// begun counts the runs that an operation has begun.
+// begun counts the chains of runs that an operation has begun.
 func (e *executions) begun(op *operation) (count int) {
 	for _, run := range e.runsOf(op.id) {
-		if run.request == op.name {
+		if run.request == op.name && run.follows == "" {
 			count++
 		}
 	}

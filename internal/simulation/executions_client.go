@@ -28,6 +28,8 @@ type operation struct {
 	name     string
 	conflict enumspb.WorkflowIdConflictPolicy
 	timeout  time.Duration
+	// retried says that a run that fails is tried again.
+	retried bool
 	// err is the answer, and text the run ID that a start answers with, or what a query does.
 	err      error
 	answered bool
@@ -43,7 +45,8 @@ func (w *world) clients() {
 		if rng.IntN(4) == 0 {
 			verb = subjects.VerbStartScheduled
 		}
-		w.operate(&operation{verb: verb, id: id, timeout: someTimeout(rng)}, w.moment(between(rng, 0, w.plan.Duration/2)))
+		start := &operation{verb: verb, id: id, timeout: someTimeout(rng), retried: rng.IntN(2) == 0}
+		w.operate(start, w.moment(between(rng, 0, w.plan.Duration/2)))
 		w.finishFrom(id, w.moment(w.plan.Duration+time.Second))
 	}
 	verbs := []string{
@@ -56,8 +59,16 @@ func (w *world) clients() {
 			verb: verbs[rng.IntN(len(verbs))], id: fmt.Sprintf("w%d-%d", w.seed, rng.IntN(w.plan.Executions)), timeout: someTimeout(rng),
 			conflict: enumspb.WorkflowIdConflictPolicy(rng.IntN(4)),
 		}
+		if op.mayBeForChild() && rng.IntN(4) == 0 {
+			op.id = (&childPlan{hangs: rng.IntN(2) == 0}).workflowID(op.id, rng.IntN(3))
+		}
 		w.operate(op, w.moment(between(rng, 0, w.plan.Duration)))
 	}
+}
+
+// mayBeForChild reports whether an operation begins no run: only parents start children.
+func (op *operation) mayBeForChild() bool {
+	return op.verb != subjects.VerbStart && op.verb != subjects.VerbSignalWithStart
 }
 
 // someTimeout draws the timeout of a run; 0 for none.
@@ -157,6 +168,9 @@ func (op *operation) start() *workflowservice.StartWorkflowExecutionRequest {
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: namespace, WorkflowId: op.id, WorkflowType: &commonpb.WorkflowType{Name: "script"},
 		TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, RequestId: op.name, WorkflowIdConflictPolicy: op.conflict,
+	}
+	if op.retried {
+		request.RetryPolicy = &commonpb.RetryPolicy{InitialInterval: durationpb.New(500 * time.Millisecond), MaximumAttempts: 4}
 	}
 	if op.timeout > 0 {
 		request.WorkflowRunTimeout = durationpb.New(op.timeout)

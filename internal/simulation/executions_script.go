@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -21,14 +22,18 @@ type script struct {
 	steps []step
 	// fails says that the workflow ends with a failure, and deaf that it does not heed a request to cancel it.
 	fails, deaf bool
+	// continues is how often the workflow continues as new.
+	continues int
 }
 
-// step is one thing that a workflow waits for: activities that run at once, a timer, or that there have been so many signals. With activities
-// and a timer, the workflow cancels what has not ended when the other has.
+// step is one thing that a workflow waits for: activities that run at once, a timer, that there have been so many signals, a child, or what came of
+// a signal to another workflow. With an activity or a child and a timer, the workflow cancels what has not ended when the other has.
 type step struct {
 	activities []activityPlan
 	timer      time.Duration
 	signals    int
+	child      *childPlan
+	sends      bool
 }
 
 // activityPlan is how an activity goes.
@@ -51,17 +56,28 @@ func diceFor(text string) *rand.Rand {
 
 // scriptOf draws the script of a workflow ID.
 func scriptOf(workflowID string) script {
+	if hangs(workflowID) {
+		return script{steps: []step{{signals: math.MaxInt}}}
+	}
 	dice := diceFor(workflowID)
-	s := script{fails: dice.IntN(8) == 0, deaf: dice.IntN(4) == 0}
+	s := script{fails: dice.IntN(8) == 0, deaf: dice.IntN(4) == 0, continues: max(dice.IntN(6)-3, 0)}
 	signals := 0
 	for range 1 + dice.IntN(4) {
-		switch dice.IntN(5) {
+		kind := dice.IntN(9)
+		if isChild(workflowID) && kind < 5 {
+			kind += 4 // nobody sends it the signals that it waits for, and it has no children
+		}
+		switch kind {
 		case 0:
-			s.steps = append(s.steps, step{timer: between(dice, 10*time.Millisecond, 15*time.Second)})
-		case 1:
 			signals += 1 + dice.IntN(2)
 			s.steps = append(s.steps, step{signals: signals})
-		case 2:
+		case 1:
+			s.steps = append(s.steps, step{sends: true})
+		case 2, 3:
+			s.steps = append(s.steps, someChild(dice))
+		case 4:
+			s.steps = append(s.steps, step{timer: between(dice, 10*time.Millisecond, 15*time.Second)})
+		case 5:
 			race := someActivity(dice)
 			race.beats = dice.IntN(4) > 0
 			s.steps = append(s.steps, step{activities: []activityPlan{race}, timer: between(dice, 10*time.Millisecond, 3*time.Second)})
@@ -97,16 +113,25 @@ func (s script) planOf(id string) activityPlan {
 
 // seen is what a history says to the code of a workflow.
 type seen struct {
-	begun    map[string]bool  // activities and timers, by their IDs
-	events   map[string]int64 // that scheduled activities, by their IDs
-	asked    map[int64]bool   // the activities that have been asked to end, by these events
-	outcomes map[string]string
-	signals  []string
-	canceled bool
+	begun   map[string]bool  // activities and timers, by their IDs
+	events  map[string]int64 // that scheduled activities, by their IDs
+	started map[string]bool  // children
+	ends    map[string]bool  // the children that have been asked to end, by their workflow IDs
+	round   int              // how often the workflow has continued as new
+	attempt int32
+
+	workflowID, runID string
+	asked             map[int64]bool // the activities that have been asked to end, by these events
+	outcomes          map[string]string
+	signals           []string
+	canceled          bool
 }
 
 func readHistory(events []*historypb.HistoryEvent) seen {
-	s := seen{begun: map[string]bool{}, events: map[string]int64{}, asked: map[int64]bool{}, outcomes: map[string]string{}}
+	s := seen{
+		begun: map[string]bool{}, events: map[string]int64{}, asked: map[int64]bool{}, outcomes: map[string]string{}, ends: map[string]bool{},
+		started: map[string]bool{},
+	}
 	scheduled := map[int64]string{}
 	for _, e := range events {
 		switch e.GetEventType() {
@@ -125,6 +150,12 @@ func readHistory(events []*historypb.HistoryEvent) seen {
 			s.signals = append(s.signals, e.GetWorkflowExecutionSignaledEventAttributes().GetSignalName())
 		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 			s.canceled = true
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+			a := e.GetWorkflowExecutionStartedEventAttributes()
+			s.round, s.attempt = len(textOf(a.GetInput())), a.GetAttempt()
+			s.workflowID, s.runID = a.GetWorkflowId(), a.GetOriginalExecutionRunId()
+		default:
+			s.readOthers(e, scheduled)
 		}
 		if activity, outcome := outcomeIn(e); activity > 0 {
 			s.outcomes[scheduled[activity]] = outcome
@@ -190,7 +221,10 @@ func (s script) decide(events []*historypb.HistoryEvent) (all []*commandpb.Comma
 			return all
 		}
 	}
-	if s.fails {
+	switch {
+	case is.round < s.continues:
+		return append(all, continueCommand(is.round+1))
+	case s.fails && is.attempt < 3:
 		return append(all, failCommand(&is))
 	}
 	return append(all, completeCommand(&is))
@@ -238,10 +272,16 @@ func (next step) run(i int, is *seen) (commands []*commandpb.Command, waits bool
 			waits = true
 		}
 	}
+	if next.child != nil {
+		commands, waits = next.child.run(i, is)
+	}
+	if next.sends {
+		commands, waits = signalOther(i, is)
+	}
 	id := timerID(i)
 	if next.timer > 0 && !is.begun[id] {
 		commands = append(commands, timerCommand(id, next.timer))
-	} else if len(next.activities) > 0 {
+	} else if len(next.activities) > 0 || next.child != nil {
 		commands = append(commands, next.settle(i, is)...)
 	}
 	waits = waits || next.timer > 0 && is.outcomes[id] == ""
@@ -251,6 +291,9 @@ func (next step) run(i int, is *seen) (commands []*commandpb.Command, waits bool
 // settle cancels the activity or the timer if the other one has ended. The timer ends at once by that.
 func (next step) settle(i int, is *seen) []*commandpb.Command {
 	activity, timer := activityID(i, 0), timerID(i)
+	if next.child != nil {
+		activity = childID(i)
+	}
 	_, done := is.outcomes[activity]
 	fired := is.outcomes[timer] != ""
 	switch scheduled := is.events[activity]; {
@@ -263,6 +306,8 @@ func (next step) settle(i int, is *seen) []*commandpb.Command {
 				CancelTimerCommandAttributes: &commandpb.CancelTimerCommandAttributes{TimerId: timer},
 			},
 		}}
+	case fired && !done && next.child != nil:
+		return next.child.cancel(i, is)
 	case fired && !done && !is.asked[scheduled]:
 		return []*commandpb.Command{{
 			CommandType: enumspb.COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK,
