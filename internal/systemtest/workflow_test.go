@@ -122,6 +122,7 @@ func registerWorkflows(r registry) {
 	r.RegisterActivity(pack)
 	r.RegisterActivity(fail)
 	r.RegisterActivity(beatUntilCanceled)
+	registerFamily(r)
 }
 
 // replay checks by the SDK's replayer that the history of a run is what the workflow's code does.
@@ -136,7 +137,8 @@ func (s *service) replay(run sdkclient.WorkflowRun) []*historypb.HistoryEvent {
 	}
 	replayer := sdkworker.NewWorkflowReplayer()
 	registerWorkflows(workflowsOnly{replayer})
-	require.NoError(s.t, replayer.ReplayWorkflowHistory(sdklog.NewStructuredLogger(natstest.Logger(s.t)), &historypb.History{Events: events}))
+	require.NoError(s.t, replayer.ReplayWorkflowHistoryWithOptions(sdklog.NewStructuredLogger(natstest.Logger(s.t)), &historypb.History{Events: events},
+		sdkworker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: run.GetID(), RunID: run.GetRunID()}}))
 	return events
 }
 
