@@ -37,8 +37,8 @@ type Parent struct {
 	Root *commonpb.WorkflowExecution `json:"-"`
 }
 
-// FirstRun returns the ID of the child's first run.
-func (p Parent) FirstRun() string { return childRunID(p.RunID, p.Event) }
+// firstRun returns the ID of the child's first run.
+func (p Parent) firstRun() string { return childRunID(p.RunID, p.Event) }
 
 // childRunID is the ID of the first run of the child that an event of a run starts.
 func childRunID(runID string, event int64) string {
@@ -78,11 +78,11 @@ func (s *State) start(child Child) ChildStart {
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: s.Key.Namespace, WorkflowId: a.GetWorkflowId(), WorkflowType: a.GetWorkflowType(), TaskQueue: a.GetTaskQueue(), Input: a.GetInput(),
 		WorkflowExecutionTimeout: a.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: a.GetWorkflowRunTimeout(),
-		WorkflowTaskTimeout: a.GetWorkflowTaskTimeout(), RequestId: parent.FirstRun(), WorkflowIdReusePolicy: a.GetWorkflowIdReusePolicy(),
+		WorkflowTaskTimeout: a.GetWorkflowTaskTimeout(), RequestId: parent.firstRun(), WorkflowIdReusePolicy: a.GetWorkflowIdReusePolicy(),
 		RetryPolicy: a.GetRetryPolicy(), CronSchedule: a.GetCronSchedule(), Memo: a.GetMemo(), SearchAttributes: a.GetSearchAttributes(),
 		Header: a.GetHeader(), UserMetadata: event.GetUserMetadata(), Priority: a.GetPriority(),
 	}
-	return ChildStart{parent, Start{Request: request, RunID: parent.FirstRun(), Parent: &parent}, a.GetParentClosePolicy()}
+	return ChildStart{parent, Start{Request: request, RunID: parent.firstRun(), Parent: &parent}, a.GetParentClosePolicy()}
 }
 
 // Orphan is a child of a run that has ended, to be ended too.

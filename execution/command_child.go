@@ -19,8 +19,8 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 		message = "workflow ID is not set"
 	case asked.GetWorkflowType().GetName() == "":
 		message = "workflow type is not set"
-	case tx.isOther(asked.GetNamespace()):
-		message = "a child in another namespace is not possible: " + asked.GetNamespace()
+	case tx.isElsewhere(asked):
+		message = "a child in another namespace is not possible"
 	case min(run, asked.GetWorkflowTaskTimeout().AsDuration(), asked.GetWorkflowExecutionTimeout().AsDuration()) < 0:
 		message = "a timeout is negative"
 	case err != nil:
@@ -50,7 +50,8 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 	return nil
 }
 
-// isOther reports whether a command names another namespace than that of the workflow.
-func (tx *transition) isOther(namespace string) bool {
+// isElsewhere reports whether a command names another namespace than that of the workflow.
+func (tx *transition) isElsewhere(asked interface{ GetNamespace() string }) bool {
+	namespace := asked.GetNamespace()
 	return namespace != "" && namespace != tx.before.Key.Namespace
 }

@@ -92,7 +92,7 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 		NewExecutionRunId: tx.newRunID(next), WorkflowType: attributes.GetWorkflowType(), TaskQueue: attributes.GetTaskQueue(),
 		Input: asked.GetInput(), WorkflowRunTimeout: attributes.GetWorkflowRunTimeout(), WorkflowTaskTimeout: attributes.GetWorkflowTaskTimeout(),
 		WorkflowTaskCompletedEventId: c.completed, BackoffStartInterval: durationpb.New(tx.run.pauseBefore(next.pause, tx.now)),
-		Initiator: attributes.GetInitiator(), Failure: asked.GetFailure(), LastCompletionResult: asked.GetLastCompletionResult(),
+		Initiator: attributes.GetInitiator(), LastCompletionResult: asked.GetLastCompletionResult(),
 		Header: asked.GetHeader(), Memo: asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
 	}, next)
 	return nil

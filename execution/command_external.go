@@ -16,8 +16,8 @@ func (tx *transition) signalExternal(c commandContext) *failedCommand {
 		message = "workflow ID is not set"
 	case asked.GetSignalName() == "":
 		message = "signal name is not set"
-	case tx.isOther(asked.GetNamespace()):
-		message = "a signal to another namespace is not possible: " + asked.GetNamespace()
+	case tx.isElsewhere(asked):
+		message = "a signal to another namespace is not possible"
 	}
 	if message != "" {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES, message}
@@ -40,8 +40,8 @@ func (tx *transition) cancelExternal(c commandContext) *failedCommand {
 	switch {
 	case asked.GetWorkflowId() == "":
 		message = "workflow ID is not set"
-	case tx.isOther(asked.GetNamespace()):
-		message = "a cancellation in another namespace is not possible: " + asked.GetNamespace()
+	case tx.isElsewhere(asked):
+		message = "a cancellation in another namespace is not possible"
 	case tx.startsNow(asked.GetWorkflowId()):
 		message = "a child cannot be canceled by the workflow task that starts it: " + asked.GetWorkflowId()
 	}
@@ -56,8 +56,8 @@ func (tx *transition) cancelExternal(c commandContext) *failedCommand {
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: asked.GetWorkflowId()}, ChildWorkflowOnly: asked.GetChildWorkflowOnly(),
 		Reason: asked.GetReason(),
 	}
-	attributes.WorkflowExecution.RunId = asked.GetRunId() //lint:ignore SA1019 workers may use it for long
-	attributes.Control = asked.GetControl()               //lint:ignore SA1019 workers may use it for long
+	attributes.WorkflowExecution.RunId = asked.GetRunId()
+	attributes.Control = asked.GetControl() //lint:ignore SA1019 workers may use it for long
 	tx.writeFor(c, attributes)
 	return nil
 }

@@ -36,7 +36,7 @@ func (tx *transition) childBegins(parent Parent, child Child) {
 	a := child.attributes()
 	tx.arrive(&historypb.ChildWorkflowExecutionStartedEventAttributes{
 		Namespace: a.GetNamespace(), InitiatedEventId: parent.Event, WorkflowType: a.GetWorkflowType(), Header: a.GetHeader(),
-		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: a.GetWorkflowId(), RunId: parent.FirstRun()},
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: a.GetWorkflowId(), RunId: parent.firstRun()},
 	}, tx.now)
 }
 

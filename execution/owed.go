@@ -52,12 +52,9 @@ func (w *Work) Empty() bool {
 
 // Owed returns what an entry made due and is still to be done in a state which has the entry, or later ones too.
 func Owed(state *State, entry *Entry) Work {
-	var work Work
+	work := Work{Endings: Endings(entry)}
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
-		if last := part.end(); last != nil && (part.Callback != nil || part.Parent != nil) {
-			work.Endings = append(work.Endings, Ending{part.Callback, part.Parent, part.RunID, last})
-		}
 		parent := &commonpb.WorkflowExecution{WorkflowId: state.Key.WorkflowID, RunId: part.RunID}
 		for _, orphan := range part.Orphans {
 			work.Orphans = append(work.Orphans, Orphaned{orphan, parent})
@@ -163,6 +160,17 @@ type Ending struct {
 	RunID    string
 	// Event is the last one of the run.
 	Event *historypb.HistoryEvent
+}
+
+// Endings returns the ends of runs in an entry that somebody is to be told.
+func Endings(entry *Entry) (all []Ending) {
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		if last := part.end(); last != nil && (part.Callback != nil || part.Parent != nil) {
+			all = append(all, Ending{part.Callback, part.Parent, part.RunID, last})
+		}
+	}
+	return all
 }
 
 // Ends reports whether a run ends with the entry.

@@ -611,7 +611,11 @@ func (s *story) completeInput(d *datadriven.TestData) Input {
 		request.StickyAttributes = stickyAttributes()
 	}
 	for line := range strings.Lines(d.Input) {
-		request.Commands = append(request.Commands, command(s.t, strings.Fields(line)))
+		one := command(s.t, strings.Fields(line))
+		if signal := one.GetSignalExternalWorkflowExecutionCommandAttributes(); signal != nil && strings.Contains(line, "elsewhere") {
+			signal.Namespace = "elsewhere" //lint:ignore SA1019 workers may use it for long
+		}
+		request.Commands = append(request.Commands, one)
 	}
 	return CompleteWorkflowTask{s.task, request, fmt.Sprintf("poll-%d", s.polls)}
 }
@@ -682,13 +686,13 @@ func command(t tester, words []string) *commandpb.Command {
 	case "signal-external":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_SignalExternalWorkflowExecutionCommandAttributes{
 			SignalExternalWorkflowExecutionCommandAttributes: &commandpb.SignalExternalWorkflowExecutionCommandAttributes{
-				Namespace: args["namespace"], Execution: &commonpb.WorkflowExecution{WorkflowId: args["id"]}, SignalName: args["name"],
+				Execution: &commonpb.WorkflowExecution{WorkflowId: args["id"]}, SignalName: args["name"],
 			},
 		}}
 	case "cancel-external":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_RequestCancelExternalWorkflowExecutionCommandAttributes{
 			RequestCancelExternalWorkflowExecutionCommandAttributes: &commandpb.RequestCancelExternalWorkflowExecutionCommandAttributes{
-				Namespace: args["namespace"], WorkflowId: args["id"], ChildWorkflowOnly: args["child"] != "",
+				WorkflowId: args["id"], ChildWorkflowOnly: args["child"] != "",
 			},
 		}}
 	case "nexus":
@@ -733,7 +737,7 @@ func childCommand(t tester, args map[string]string) *commandpb.Command {
 	require.NoError(t, err)
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_StartChildWorkflowExecutionCommandAttributes{
 		StartChildWorkflowExecutionCommandAttributes: &commandpb.StartChildWorkflowExecutionCommandAttributes{
-			Namespace: args["namespace"], WorkflowId: args["id"], WorkflowType: &commonpb.WorkflowType{Name: "Child"}, ParentClosePolicy: policy,
+			WorkflowId: args["id"], WorkflowType: &commonpb.WorkflowType{Name: "Child"}, ParentClosePolicy: policy,
 			WorkflowRunTimeout: duration(t, args["run-timeout"]),
 		},
 	}}
