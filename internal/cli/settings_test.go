@@ -59,6 +59,8 @@ func samples(t *testing.T, flag *pflag.Flag) (one, two string) {
 		return "one", "two"
 	case "int":
 		return "11", "22"
+	case "stringToInt":
+		return "history=11", "history=22"
 	case "float64":
 		return "1.5", "2.5"
 	case "bool":
@@ -81,7 +83,7 @@ func yamlText(flag *pflag.Flag, value string) string {
 }
 
 func shown(flag *pflag.Flag, value string) string {
-	if flag.Value.Type() == "stringArray" {
+	if kind := flag.Value.Type(); kind == "stringArray" || kind == "stringToInt" {
 		return "[" + value + "]"
 	}
 	return value
