@@ -37,6 +37,13 @@ func TestStartOfAScheduleIsNotRepeated(t *testing.T) {
 		}}
 	}
 	end := Terminate{&workflowservice.TerminateWorkflowExecutionRequest{}}
+	child := start("child", nil)
+	child.Parent = &Parent{WorkflowID: "parent", RunID: "run-of-parent", Event: 5}
+	require.NotNil(t, do(child).Entry)
+	do(end)
+	require.NotNil(t, do(start("between", nil)).Entry)
+	do(end)
+	require.Nil(t, do(child).Entry, "the same goes for the start of a child")
 	first := start("first", []byte("schedule"))
 	require.NotNil(t, do(first).Entry)
 	do(end)

@@ -53,6 +53,8 @@ type executions struct {
 	seen []seenHistory
 	done []doneActivity
 	asks []*operation
+	// told are the runs whose end a schedule was told of, by the request that began them.
+	told map[string][]string
 	// finishing are the workflow IDs that are being brought to their end.
 	finishing map[string]bool
 }
@@ -84,7 +86,7 @@ type doneActivity struct {
 }
 
 func newExecutions(w *world) *executions {
-	return &executions{world: w, journals: map[string]*journaled{}, tasks: map[string]int{}, attempts: map[string]int{}, finishing: map[string]bool{}}
+	return &executions{world: w, journals: map[string]*journaled{}, tasks: map[string]int{}, attempts: map[string]int{}, finishing: map[string]bool{}, told: map[string][]string{}}
 }
 
 // bootExecutions starts the processes.

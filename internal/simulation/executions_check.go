@@ -61,11 +61,23 @@ func (e *executions) checkRun(id string, run *executionRun) {
 	}
 	run.checkEnd(run.checkEvents(find), find)
 	e.checkFamily(id, run, find)
-	if len(run.callback) > 0 {
-		key := aboutExecution("s-" + id)
-		subject := e.world.names.Callback(subjects.ShardOf(key, shards), key, taskQueue, run.request)
-		if told := e.world.server.Messages(e.world.names.CallbackStream(subjects.ShardOf(key, shards)), subject); len(told) != 1 {
-			find("untold", "there are %d messages about its end", len(told))
+	if len(run.callback) > 0 && run.next == "" {
+		e.checkTold(id, run, find)
+	}
+}
+
+// checkTold: whoever asked for it is told once how the last run of a chain ended.
+func (e *executions) checkTold(id string, run *executionRun, find func(kind, format string, args ...any)) {
+	key := aboutExecution("s-" + id)
+	subject := e.world.names.Callback(subjects.ShardOf(key, shards), key, taskQueue, run.request)
+	told := e.world.server.Messages(e.world.names.CallbackStream(subjects.ShardOf(key, shards)), subject)
+	if len(told) != 1 {
+		find("untold", "there are %d messages about its end", len(told))
+		return
+	}
+	for _, about := range e.told[run.request] {
+		if about != run.id {
+			find("untold", "a message is about run %s", about)
 		}
 	}
 }

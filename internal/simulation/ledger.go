@@ -129,6 +129,7 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	case w.completes(msg.Subject):
 		var reported schedule.Completion
 		if json.Unmarshal(msg.Data, &reported) == nil {
+			w.executions.told[reported.RequestID] = append(w.executions.told[reported.RequestID], reported.RunID)
 			r := w.ledger.run(reported.RequestID)
 			if f := reported.Failure; f != nil && f.Type == schedule.FailureLost && !r.lost {
 				w.ledger.find("lost", r.scheduleID, "%s counts as lost, and nothing of it is", r.workflowID)
