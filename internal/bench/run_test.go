@@ -82,6 +82,10 @@ func checkResult(t *testing.T, r *Result) {
 	case "workflows":
 		checkWorkflows(t, r)
 		return
+	case "backlog":
+		assert.Equal(t, r.Parameters.Workflows, r.Due)
+		assert.Positive(t, r.Rates["drained"])
+		return
 	case "sleeping":
 		assert.Equal(t, r.Parameters.Workflows, r.Due, "all of so few are woken")
 		assert.Positive(t, r.CreatedRSS)

@@ -44,7 +44,7 @@ type Parameters struct {
 	Active int `json:"active,omitempty"`
 	// Kind is the kind of workflow: one of WorkflowKinds, or KindAll.
 	Kind string `json:"workload,omitempty"`
-	// Workflows is how many workflows sleep. Events is how many events the longest history has.
+	// Workflows is how many workflows sleep, or wait for a worker. Events is how many events the longest history has.
 	Workflows int `json:"workflows,omitempty"`
 	Events    int `json:"events,omitempty"`
 }
@@ -97,7 +97,7 @@ func Scenarios() []Scenario {
 	return []Scenario{
 		steadyScenario(), herdScenario(), backfillScenario(), triggerScenario(), apiScenario(),
 		inflightScenario(), idleScenario(), recoverScenario(), overloadScenario(),
-		workflowsScenario(), sleepingScenario(), coldScenario(),
+		workflowsScenario(), backlogScenario(), sleepingScenario(), coldScenario(),
 	}
 }
 

@@ -20,7 +20,7 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 		names.ProgressStream():                       "progress",
 		names.DeadLetterStream():                     "dead_letters",
 		names.WorkerDeadLetterStream():               "dead_letters",
-		names.BacklogStream():                        "backlog",
+		names.BacklogStream():                        kindBacklog,
 		names.HeartbeatStream():                      "heartbeats",
 		subjects.BucketStream(names.ClusterBucket()): "cluster",
 		subjects.BucketStream(names.StateBucket(0)):  "state",

@@ -133,7 +133,7 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		number(bench.ParamActions, &o.Actions, "ask for `N` actions of each schedule")
 		number(bench.ParamRuns, &o.Runs, "let `N` runs be in progress at once")
 		number(bench.ParamActive, &o.Active, "let `N` more schedules be due every second")
-		number(bench.ParamWorkflows, &o.Workflows, "let `N` workflows sleep")
+		number(bench.ParamWorkflows, &o.Workflows, "use `N` workflows")
 		number(bench.ParamEvents, &o.Events, "give the longest history `N` events")
 		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
 		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
