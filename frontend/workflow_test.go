@@ -29,7 +29,6 @@ func TestWorkflowIsCreated(t *testing.T) {
 	assert.JSONEq(t, `["x",null]`, string(d.Action.Input))
 	for more, want := range map[string]string{
 		`,"heartbeatTimeout":"10s"`:                            "action.heartbeatTimeout: ",
-		`,"retryPolicy":{}`:                                    "action.retryPolicy: does not work for workflows yet",
 		`,"memo":{"m":{"metadata":1,"data":""}}`:               "action.memo.m.metadata: ",
 		`,"headers":{"h":"1"},"headerPayloads":{"h":1}`:        "action.headerPayloads.h: is in headers too",
 		`,"searchAttributes":{"TemporalScheduledById":"else"}`: "action.searchAttributes.TemporalScheduledById: is set by the schedule",

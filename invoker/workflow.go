@@ -121,7 +121,11 @@ func (p *Pool) lookWorkflow(
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		return Accepted, true, nil
 	default:
-		if p.config.Now().Sub(info.GetCloseTime().AsTime()) > reportWait {
+		goesOn, err := p.goesOn(asking, key, start)
+		if err != nil {
+			return Failed, false, err
+		}
+		if goesOn || p.config.Now().Sub(info.GetCloseTime().AsTime()) > reportWait {
 			return Accepted, true, nil
 		}
 		return Over, true, nil
@@ -132,6 +136,16 @@ func (p *Pool) lookWorkflow(
 		return Failed, false, nil
 	}
 	return Over, err == nil, err
+}
+
+// goesOn reports whether the workflow of a start is in progress, although its first run has ended: a retry policy may let others follow. The end
+// is reported after the last one.
+func (p *Pool) goesOn(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (bool, error) {
+	newest, err := p.workflows.Describe(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: key.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: start.WorkflowID},
+	})
+	info := newest.GetWorkflowExecutionInfo()
+	return info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && info.GetFirstRunId() == start.RunID, err
 }
 
 func isNotFound(err error) bool {

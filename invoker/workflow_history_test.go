@@ -42,6 +42,8 @@ type execution struct {
 	runID    string
 	callback []byte
 	status   enumspb.WorkflowExecutionStatus
+	// retried says that another run goes on after this one.
+	retried bool
 }
 
 // playedHistory is the pool history as far as the invoker sees it: who may start, who is in progress, and the words on the wire.
@@ -153,7 +155,7 @@ func (h *playedHistory) accept(data []byte) (proto.Message, error) {
 	if e := h.newest(r.WorkflowId); e != nil && e.request.RequestId != r.RequestId && e.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("it runs", e.request.RequestId, e.runID)
 	} else if e == nil || e.request.RequestId != r.RequestId {
-		h.executions = append(h.executions, &execution{&r, start.RunID, start.Callback, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING})
+		h.executions = append(h.executions, &execution{&r, start.RunID, start.Callback, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, false})
 	}
 	return &workflowservice.StartWorkflowExecutionResponse{RunId: start.RunID, Started: true}, nil
 }
@@ -179,11 +181,16 @@ func (h *playedHistory) open(of *commonpb.WorkflowExecution, first string) (*exe
 func (h *playedHistory) describe(r *workflowservice.DescribeWorkflowExecutionRequest) (proto.Message, error) {
 	h.asked = append(h.asked, "describe "+r.Execution.WorkflowId)
 	for _, e := range h.executions {
-		if e.runID == r.Execution.RunId {
-			return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-				Execution: r.Execution, Status: e.status, CloseTime: timestamppb.Now(),
-			}}, nil
+		status := e.status
+		switch newest := r.Execution.RunId == "" && e == h.newest(r.Execution.WorkflowId); {
+		case newest && e.retried:
+			status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		case !newest && e.runID != r.Execution.RunId:
+			continue
 		}
+		return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+			Execution: r.Execution, Status: status, CloseTime: timestamppb.Now(), FirstRunId: e.runID,
+		}}, nil
 	}
 	return nil, serviceerror.NewNotFound("no such run")
 }

@@ -131,7 +131,7 @@ func TestAWorkflowIDThatIsTaken(t *testing.T) {
 	// A process that has read the record before starts it.
 	h.end(h.begun(1), completed())
 	h.mu.Lock()
-	h.executions = append(h.executions, &execution{h.executions[0].request, wire.RunID(start.RequestID), nil, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING})
+	h.executions = append(h.executions, &execution{h.executions[0].request, wire.RunID(start.RequestID), nil, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, false})
 	late := h.executions[1]
 	to, err := codec.Marshal(&wire.WorkflowCallback{ScheduleID: "nightly", TaskQueue: "q", RequestID: start.RequestID})
 	require.NoError(t, err)
@@ -245,6 +245,12 @@ func TestDiedAroundTheStartOfAWorkflow(t *testing.T) {
 		"before":     func(*playedHistory, wire.BufferedStart) {},
 		"after":      func(h *playedHistory, start wire.BufferedStart) { h.startElsewhere(start) },
 		"at the end": func(h *playedHistory, start wire.BufferedStart) { h.end(h.startElsewhere(start), completed("7")) },
+		"after the first of several runs": func(h *playedHistory, start wire.BufferedStart) {
+			e := h.startElsewhere(start)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			e.status, e.retried = enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, true
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

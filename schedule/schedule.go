@@ -160,7 +160,7 @@ type Action struct {
 	// HeartbeatTimeout ends an attempt whose code shows no sign of life for this long. It is at least [MinHeartbeatTimeout]. With zero, it
 	// is enough that the worker's process is alive. Workflows have none.
 	HeartbeatTimeout Duration `json:"heartbeatTimeout,omitempty"`
-	// RetryPolicy is not possible for workflows yet.
+	// RetryPolicy is for the attempts of a run, or for the runs of a workflow.
 	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
 	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
 	Priority int `json:"priority,omitempty"`

@@ -78,8 +78,6 @@ func (a Action) validateWorkflow() error {
 	switch {
 	case a.HeartbeatTimeout != 0:
 		return Invalid("heartbeatTimeout", "is not for workflows: their activities have heartbeats")
-	case a.RetryPolicy != nil:
-		return Invalid("retryPolicy", "does not work for workflows yet: give one to their activities instead")
 	}
 	if err := a.validateFairness(); err != nil {
 		return err

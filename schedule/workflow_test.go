@@ -53,10 +53,9 @@ func TestWorkflowIsRefused(t *testing.T) {
 		`searchAttributes.TemporalScheduledStartTime: is set by the schedule itself: use another name`: func(a *schedule.Action) {
 			a.SearchAttributes = map[string]json.RawMessage{schedule.AttributeScheduledStartTime: json.RawMessage("1")}
 		},
-		`heartbeatTimeout: is not for workflows: their activities have heartbeats`:           func(a *schedule.Action) { a.HeartbeatTimeout = schedule.Duration(time.Minute) },
-		`retryPolicy: does not work for workflows yet: give one to their activities instead`: func(a *schedule.Action) { a.RetryPolicy = &schedule.RetryPolicy{} },
-		`headerPayloads: is for workflows: use headers, or the kind "workflow"`:              func(a *schedule.Action) { a.Kind, a.HeaderPayloads = "", raw("1") },
-		`userMetadata: is for workflows: use memo, or the kind "workflow"`:                   func(a *schedule.Action) { a.Kind, a.UserMetadata = schedule.ActionRun, &schedule.UserMetadata{} },
+		`heartbeatTimeout: is not for workflows: their activities have heartbeats`: func(a *schedule.Action) { a.HeartbeatTimeout = schedule.Duration(time.Minute) },
+		`headerPayloads: is for workflows: use headers, or the kind "workflow"`:    func(a *schedule.Action) { a.Kind, a.HeaderPayloads = "", raw("1") },
+		`userMetadata: is for workflows: use memo, or the kind "workflow"`:         func(a *schedule.Action) { a.Kind, a.UserMetadata = schedule.ActionRun, &schedule.UserMetadata{} },
 	} {
 		action := schedule.Action{Kind: schedule.ActionWorkflow, Type: "W", TaskQueue: "q"}
 		edit(&action)

@@ -111,7 +111,6 @@ func TestCreateErrors(t *testing.T) {
 		{[]string{"x", "--cron", "* * *", "--type", "noop"}, `spec.cron[0]: `},
 		{[]string{"x", "--every", "5s"}, `action.type: `},
 		{[]string{"x", "--workflow", "W", "--input", "{}"}, `action.input: is not a list: a workflow takes a list of arguments, such as [1, "two"]`},
-		{[]string{"x", "--workflow", "W", "--retry-max-attempts", "3"}, `action.retryPolicy: does not work for workflows yet`},
 	} {
 		p := &process{files: map[string]string{"bad.yaml": "action: {tpe: x}"}}
 		assert.Equal(t, ExitUsage, p.run(t.Context(), append([]string{"schedule", "create"}, test.args...)...), test.args)

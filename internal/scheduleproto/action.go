@@ -51,7 +51,7 @@ func fillContents(w *workflowpb.NewWorkflowExecutionInfo, a *schedule.Action) er
 	if problem != nil {
 		return schedule.Errorf(schedule.CodeInternal, "the stored action cannot be shown: %s %s", problem.Path, problem.Message)
 	}
-	w.WorkflowTaskTimeout, w.Priority = start.WorkflowTaskTimeout, start.Priority
+	w.WorkflowTaskTimeout, w.Priority, w.RetryPolicy = start.WorkflowTaskTimeout, start.Priority, withDefaults(start.RetryPolicy)
 	w.Input, w.Header, w.Memo, w.UserMetadata = start.Input, start.Header, start.Memo, start.UserMetadata
 	delete(start.SearchAttributes.IndexedFields, schedule.AttributeScheduledBy)
 	delete(start.SearchAttributes.IndexedFields, schedule.AttributeScheduledStartTime)
@@ -88,7 +88,6 @@ func refuse(w *workflowpb.NewWorkflowExecutionInfo) error {
 		name string
 		set  bool
 	}{
-		{"retryPolicy", w.RetryPolicy != nil},
 		{"versioningOverride", w.VersioningOverride != nil},
 		{"taskQueue.normalName", w.GetTaskQueue().GetNormalName() != ""},
 	} {
@@ -129,6 +128,9 @@ func parseWorkflow(w *workflowpb.NewWorkflowExecutionInfo) (a schedule.Action, e
 		if *timeout.to, err = parseDuration(timeout.name, timeout.from); err != nil {
 			return a, err
 		}
+	}
+	if a.RetryPolicy, err = parseRetries(w.RetryPolicy); err != nil {
+		return a, schedule.Prefix("retryPolicy", err)
 	}
 	return a, parseContents(w, &a)
 }

@@ -50,6 +50,10 @@ func full() schedule.Schedule {
 			SearchAttributes: map[string]json.RawMessage{"s": json.RawMessage(`["k"]`)},
 			UserMetadata:     &schedule.UserMetadata{Summary: json.RawMessage(`"sum"`), Details: json.RawMessage(`"det"`)},
 			RunTimeout:       schedule.Duration(time.Hour), ExecutionTimeout: schedule.Duration(2 * time.Hour), TaskTimeout: schedule.Duration(time.Second),
+			RetryPolicy: &schedule.RetryPolicy{
+				InitialInterval: schedule.Duration(time.Minute), BackoffCoefficient: 1.5, MaximumInterval: schedule.Duration(time.Hour), MaximumAttempts: 3,
+				NonRetryableErrorTypes: []string{"Fatal"},
+			},
 		},
 		Policies: schedule.Policies{
 			Overlap: schedule.OverlapBufferAll, CatchupWindow: schedule.Duration(time.Minute), PauseOnFailure: true, KeepOriginalWorkflowID: true,
@@ -209,6 +213,23 @@ func normal(ranges []schedule.Range) []schedule.Range {
 	return ranges
 }
 
+// TestRetriesAreShownWithDefaults, and an update that sends them back changes nothing.
+func TestRetriesAreShownWithDefaults(t *testing.T) {
+	t.Parallel()
+	s := full()
+	s.Action.RetryPolicy = &schedule.RetryPolicy{InitialInterval: schedule.Duration(3 * time.Second)}
+	p := shown(t, s)
+	assert.True(t, proto.Equal(&commonpb.RetryPolicy{
+		InitialInterval: durationpb.New(3 * time.Second), BackoffCoefficient: 2, MaximumInterval: durationpb.New(5 * time.Minute),
+	}, p.Action.GetStartWorkflow().RetryPolicy))
+	again, err := scheduleproto.Replace(&s, p)
+	require.NoError(t, err)
+	assert.Equal(t, s.Action.RetryPolicy, again.Action.RetryPolicy)
+	p.Action.GetStartWorkflow().RetryPolicy.MaximumInterval = &durationpb.Duration{Nanos: -1, Seconds: 1}
+	_, err = scheduleproto.Parse(p)
+	assert.ErrorContains(t, err, "startWorkflow.retryPolicy.maximumInterval")
+}
+
 // TestNothingIsDropped: a field that Carillon has no place for is refused by its name.
 func TestNothingIsDropped(t *testing.T) {
 	t.Parallel()
@@ -216,7 +237,6 @@ func TestNothingIsDropped(t *testing.T) {
 	later := &commonpb.Payload{}
 	later.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
 	for field, change := range map[string]func(*workflow){
-		"retryPolicy":           func(w *workflow) { w.RetryPolicy = &commonpb.RetryPolicy{} },
 		"versioningOverride":    func(w *workflow) { w.VersioningOverride = &workflowpb.VersioningOverride{} },
 		"taskQueue.normalName":  func(w *workflow) { w.TaskQueue = &taskqueuepb.TaskQueue{Name: "q", NormalName: "n"} },
 		"cronSchedule":          func(w *workflow) { w.CronSchedule = "* * * * *" },

@@ -59,7 +59,7 @@ func Schedule() schedule.Schedule {
 func Workflow() schedule.Schedule {
 	s := Schedule()
 	s.Action = workflowAction(s.Action)
-	s.Action.HeartbeatTimeout, s.Action.RetryPolicy = 0, nil
+	s.Action.HeartbeatTimeout = 0
 	return s
 }
 

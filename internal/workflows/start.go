@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -30,7 +31,7 @@ func Request(
 		WorkflowType:             &commonpb.WorkflowType{Name: action.Type},
 		TaskQueue:                &taskqueuepb.TaskQueue{Name: start.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		WorkflowExecutionTimeout: Duration(action.ExecutionTimeout), WorkflowRunTimeout: Duration(action.RunTimeout),
-		WorkflowTaskTimeout:      Duration(action.TaskTimeout),
+		WorkflowTaskTimeout: Duration(action.TaskTimeout), RetryPolicy: retryPolicy(action.RetryPolicy),
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		LastCompletionResult:     resultOf(last.Success), ContinuedFailure: continued(last.Failure),
@@ -69,6 +70,17 @@ func Duration(d schedule.Duration) *durationpb.Duration {
 		return nil
 	}
 	return durationpb.New(d.Std())
+}
+
+// retryPolicy returns a retry policy in the form of Temporal's messages; nil for none.
+func retryPolicy(p *schedule.RetryPolicy) *commonpb.RetryPolicy {
+	if p == nil {
+		return nil
+	}
+	return &commonpb.RetryPolicy{
+		InitialInterval: Duration(p.InitialInterval), BackoffCoefficient: p.BackoffCoefficient, MaximumInterval: Duration(p.MaximumInterval),
+		MaximumAttempts: int32(min(p.MaximumAttempts, math.MaxInt32)), NonRetryableErrorTypes: p.NonRetryableErrorTypes,
+	}
 }
 
 func fillInput(r *workflowservice.StartWorkflowExecutionRequest, action *schedule.Action) (problem *jsontext.Problem) {

@@ -61,6 +61,8 @@ func TestRequest(t *testing.T) {
 			"summary": {"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "InRoZSBkYWlseSByZXBvcnQi"},
 			"details": {"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "ImZvciAqb3BzKiI="}},
 		"workflowExecutionTimeout": "3600s", "workflowRunTimeout": "90s", "workflowTaskTimeout": "0.250s", "priority": {"priorityKey": 2, "fairnessKey": "acme", "fairnessWeight": 2.5},
+		"retryPolicy": {"initialInterval": "2s", "backoffCoefficient": 1.5, "maximumInterval": "60s", "maximumAttempts": 5,
+			"nonRetryableErrorTypes": ["BadInput"]},
 		"workflowIdReusePolicy": "WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE", "workflowIdConflictPolicy": "WORKFLOW_ID_CONFLICT_POLICY_FAIL"
 	}`, string(text))
 

@@ -102,8 +102,8 @@ func (w *workflow) asWorkflow(notes *[]string) (a schedule.Action, err error) {
 	if m := w.UserMetadata; len(m.Summary)+len(m.Details) > 0 {
 		a.UserMetadata = &schedule.UserMetadata{Summary: payloadText(m.Summary), Details: payloadText(m.Details)}
 	}
-	if w.RetryPolicy != nil {
-		*notes = append(*notes, "retryPolicy is not carried over: workflows have none yet")
+	if a.RetryPolicy, err = w.RetryPolicy.policy(); err != nil {
+		return a, err
 	}
 	a.TaskTimeout, err = w.WorkflowTaskTimeout.of("action.workflowTaskTimeout")
 	return a, err

@@ -63,11 +63,10 @@ func TestImportTemporalKeepsPayloads(t *testing.T) {
 		HeaderPayloads: map[string]json.RawMessage{"h": json.RawMessage(
 			`{"metadata":{"encoding":"anNvbi9wcm90b2J1Zg==","messageType":"dGVtcG9yYWwuYXBpLmNvbW1vbi52MS5Xb3JrZmxvd1R5cGU="},"data":"eyJuYW1lIjoieCJ9"}`)},
 		Memo:         map[string]json.RawMessage{"n": json.RawMessage("null")},
-		UserMetadata: &schedule.UserMetadata{Summary: json.RawMessage(`"s"`)},
+		UserMetadata: &schedule.UserMetadata{Summary: json.RawMessage(`"s"`)}, RetryPolicy: &schedule.RetryPolicy{},
 	}, all[0].Action)
 	assert.Equal(t, map[string]json.RawMessage{"m": json.RawMessage("null")}, all[0].Memo)
 	assert.NoError(t, all[0].Action.Validate())
-	assert.Contains(t, all[0].Notes, "retryPolicy is not carried over: workflows have none yet")
 }
 
 func TestIDs(t *testing.T) {
