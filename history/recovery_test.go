@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -285,4 +286,23 @@ func TestKilled(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(attempts()), 40)
 	b.settled()
+}
+
+// TestPurgedJournal: a process that has a workflow in memory finds that its journal has been purged, and a new one begins.
+func TestPurgedJournal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	shard := subjects.ShardOf(b.key("w"), b.facts.Shards)
+	stream, err := b.js.Stream(t.Context(), b.names.JournalStream(shard))
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(b.names.Journal(shard, b.key("w")))))
+	request := startRequest("w")
+	request.RequestId = "another"
+	_, err = ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", request)
+	require.NoError(t, err)
+	b.complete(b.pollWorkflow(), end())
 }

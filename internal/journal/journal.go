@@ -111,7 +111,8 @@ func isPassing(err error) bool {
 }
 
 // resolve finds out what has become of an entry that was refused, or not acknowledged. The next entry behind last tells: it is this one
-// or another. If there is none, the entry is sent again. That is safe, because the stream takes only one entry that expects last.
+// or another. If the journal has been purged, the entry never will be in it. Otherwise the entry is sent again. That is safe, because the stream
+// takes only one entry that expects last.
 //
 // A stream with several replicas may refuse an entry that expects the right sequence, so a refusal alone does not tell.
 func (j *Journals) resolve(
@@ -122,7 +123,7 @@ func (j *Journals) resolve(
 		switch {
 		case err == nil && next.Header.Get(HeaderID) == e.ID:
 			return next.Sequence, nil
-		case err == nil:
+		case err == nil, errors.Is(err, bus.ErrNone) && last > 0 && j.isPurged(ctx, shard, subject):
 			return 0, fmt.Errorf("%w: %s after %d", ErrConflict, subject, last)
 		}
 		if sleep.For(ctx, pause) != nil {
@@ -137,6 +138,12 @@ func (j *Journals) resolve(
 		}
 		reason = err
 	}
+}
+
+// isPurged reports whether a journal has no entry, so that none can follow on another one.
+func (j *Journals) isPurged(ctx context.Context, shard int, subject string) bool {
+	_, err := j.bus.Last(ctx, j.names.JournalStream(shard), subject)
+	return errors.Is(err, bus.ErrNone)
 }
 
 // Last returns the last entry of a journal, as the leader of the stream knows it; ErrNone if there is none.

@@ -59,6 +59,19 @@ func (b bundle) read(t *testing.T, from uint64) (all []string) {
 	return all
 }
 
+// TestAppendToAPurgedJournal: who still expects an entry that has been purged learns that at once.
+func TestAppendToAPurgedJournal(t *testing.T) {
+	t.Parallel()
+	b := single(t)
+	last, err := b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "1", Data: []byte("entry")})
+	require.NoError(t, err)
+	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.JournalStream(0), b.names.Journal(0, key)))
+	_, err = b.Append(t.Context(), 0, key, last, journal.Entry{ID: "2", Data: []byte("entry")})
+	require.ErrorIs(t, err, journal.ErrConflict)
+	_, err = b.Append(t.Context(), 0, key, 0, journal.Entry{ID: "3", Data: []byte("entry")})
+	require.NoError(t, err)
+}
+
 func TestAppendAndRead(t *testing.T) {
 	t.Parallel()
 	b := single(t)
