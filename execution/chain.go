@@ -94,9 +94,6 @@ func (tx *transition) follow(next *successor) {
 	id, attributes, pause := nextRunID(before.ID), next.attributes, before.pauseBefore(next.pause, tx.now)
 	attributes.ContinuedExecutionRunId, attributes.OriginalExecutionRunId = before.ID, id
 	attributes.FirstWorkflowTaskBackoff = durationpb.New(pause)
-	if attributes.GetParentWorkflowExecution() == nil {
-		attributes.RootWorkflowExecution = &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: id}
-	}
 	callback, earlier := before.Callback, before.earlier()
 	tx.continues = true
 	tx.open(newRun(id))

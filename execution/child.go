@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -71,16 +72,33 @@ type ChildStart struct {
 	Policy enumspb.ParentClosePolicy
 }
 
+// root returns the workflow without a parent of which the newest run descends. The first event of a run that has no parent does not name it.
+func (s *State) root() *commonpb.WorkflowExecution {
+	return cmp.Or(s.Run.Attributes.GetRootWorkflowExecution(), &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: s.Run.ID})
+}
+
+// mergedPriority returns the priority of what a workflow starts: what it does not say is that of the workflow.
+func mergedPriority(own, asked *commonpb.Priority) *commonpb.Priority {
+	if own == nil || asked == nil {
+		return cmp.Or(asked, own)
+	}
+	return &commonpb.Priority{
+		PriorityKey:    cmp.Or(asked.GetPriorityKey(), own.GetPriorityKey()),
+		FairnessKey:    cmp.Or(asked.GetFairnessKey(), own.GetFairnessKey()),
+		FairnessWeight: cmp.Or(asked.GetFairnessWeight(), own.GetFairnessWeight()),
+	}
+}
+
 // start returns how a child is to be started.
 func (s *State) start(child Child) ChildStart {
 	event, a := child.Initiated, child.attributes()
-	parent := Parent{s.Key.WorkflowID, s.Run.ID, event.GetEventId(), s.Run.Attributes.GetRootWorkflowExecution()}
+	parent := Parent{s.Key.WorkflowID, s.Run.ID, event.GetEventId(), s.root()}
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: s.Key.Namespace, WorkflowId: a.GetWorkflowId(), WorkflowType: a.GetWorkflowType(), TaskQueue: a.GetTaskQueue(), Input: a.GetInput(),
 		WorkflowExecutionTimeout: a.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: a.GetWorkflowRunTimeout(),
 		WorkflowTaskTimeout: a.GetWorkflowTaskTimeout(), RequestId: parent.firstRun(), WorkflowIdReusePolicy: a.GetWorkflowIdReusePolicy(),
 		RetryPolicy: a.GetRetryPolicy(), CronSchedule: a.GetCronSchedule(), Memo: a.GetMemo(), SearchAttributes: a.GetSearchAttributes(),
-		Header: a.GetHeader(), UserMetadata: event.GetUserMetadata(), Priority: a.GetPriority(),
+		Header: a.GetHeader(), UserMetadata: event.GetUserMetadata(), Priority: mergedPriority(s.Run.Attributes.GetPriority(), a.GetPriority()),
 	}
 	return ChildStart{parent, Start{Request: request, RunID: parent.firstRun(), Parent: &parent}, a.GetParentClosePolicy()}
 }

@@ -43,7 +43,7 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 		WorkflowTaskCompletedEventId: c.completed, RetryPolicy: policy, CronSchedule: asked.GetCronSchedule(), Header: asked.GetHeader(),
 		WorkflowIdReusePolicy: cmp.Or(asked.GetWorkflowIdReusePolicy(), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE),
 		Memo:                  asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
-		Priority: cmp.Or(asked.GetPriority(), tx.run.Attributes.GetPriority()),
+		Priority: asked.GetPriority(),
 	}
 	attributes.Control = asked.GetControl() //lint:ignore SA1019 workers may use it for long
 	tx.writeFor(c, attributes)

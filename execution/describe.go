@@ -65,7 +65,7 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 		Memo:          &commonpb.Memo{Fields: r.Memo}, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: r.SearchAttributes},
 		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes, StateTransitionCount: r.Entries,
 		ParentExecution: r.Attributes.GetParentWorkflowExecution(),
-		RootExecution:   r.Attributes.GetRootWorkflowExecution(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
+		RootExecution:   s.root(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
 		Priority: r.Attributes.GetPriority(),
 	}
 	if !r.Close.IsZero() {

@@ -55,7 +55,7 @@ func (tx *transition) attempt(activity *Activity) *workflowservice.PollActivityT
 		HeartbeatDetails: tx.run.details(activity), ScheduledTime: timestamppb.New(activity.Scheduled),
 		CurrentAttemptScheduledTime: timestamppb.New(activity.Due), StartedTime: timestamppb.New(activity.Started), Attempt: activity.Attempt,
 		ScheduleToCloseTimeout: asked.GetScheduleToCloseTimeout(), StartToCloseTimeout: asked.GetStartToCloseTimeout(),
-		HeartbeatTimeout: asked.GetHeartbeatTimeout(), RetryPolicy: asked.GetRetryPolicy(), Priority: asked.GetPriority(),
+		HeartbeatTimeout: asked.GetHeartbeatTimeout(), RetryPolicy: asked.GetRetryPolicy(), Priority: mergedPriority(tx.run.Attributes.GetPriority(), asked.GetPriority()),
 	}
 }
 

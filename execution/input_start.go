@@ -195,8 +195,7 @@ func (tx *transition) startedAttributes(
 		WorkflowTaskTimeout: durationpb.New(shorter(task, run)), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
 		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
 		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
-		RootWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: runID},
-		RetryPolicy:           policy, CronSchedule: request.GetCronSchedule(), Priority: request.GetPriority(),
+		RetryPolicy: policy, CronSchedule: request.GetCronSchedule(), Priority: request.GetPriority(),
 	}
 	if pause, ok := cronPause(request.GetCronSchedule(), tx.now, tx.now); ok {
 		attributes.FirstWorkflowTaskBackoff, attributes.Initiator = durationpb.New(pause), enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -112,13 +113,14 @@ func (w *entryWriter) begun(key schedule.Key, part *execution.Part) *run {
 	if a == nil || first.GetEventTime().AsTime().Before(w.created[key.Namespace].Add(-clockDifference)) {
 		return nil
 	}
+	own := &common.WorkflowExecution{WorkflowId: key.ID, RunId: part.RunID}
 	r := &run{
 		namespace: key.Namespace, status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, start: first.GetEventTime().AsTime(), set: true, attributes: true,
 		info: &workflow.WorkflowExecutionInfo{
-			Execution: &common.WorkflowExecution{WorkflowId: key.ID, RunId: part.RunID}, Type: a.GetWorkflowType(),
+			Execution: own, Type: a.GetWorkflowType(),
 			StartTime: first.GetEventTime(), Memo: a.GetMemo(), SearchAttributes: a.GetSearchAttributes(), TaskQueue: a.GetTaskQueue().GetName(),
 			ParentExecution: a.GetParentWorkflowExecution(), ParentNamespaceId: a.GetParentWorkflowNamespaceId(),
-			RootExecution: a.GetRootWorkflowExecution(), FirstRunId: a.GetFirstExecutionRunId(), Priority: a.GetPriority(),
+			RootExecution: cmp.Or(a.GetRootWorkflowExecution(), own), FirstRunId: a.GetFirstExecutionRunId(), Priority: a.GetPriority(),
 		},
 	}
 	r.began = r.start.Add(a.GetFirstWorkflowTaskBackoff().AsDuration())
