@@ -2,6 +2,8 @@ package consistency
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,10 +32,22 @@ type Execution struct {
 	Due *Task
 	// Unqueued are the tasks that wait for a worker and are not in the backlog.
 	Unqueued []execution.Offer
+	// Asked are the events by which the run asks something of other workflows, and has not learned what came of it, with the sequences of their
+	// entries.
+	Asked map[int64]uint64
+	// Ended are the children that have ended, and of which the run does not know it.
+	Ended []endedChild
 	// Strays are tasks of the backlog, if there is no journal.
 	Strays []strayTask
 	// Now is the time at which all of it had been read.
 	Now time.Time
+}
+
+// endedChild is a child of a workflow, by the entry with which it ended, and the parent's event that started it.
+type endedChild struct {
+	event    int64
+	key      schedule.Key
+	sequence uint64
 }
 
 // strayTask is a task of the backlog.
@@ -145,6 +159,23 @@ func (in *executionInspector) tasks() {
 		about := fmt.Sprintf("%s task of event %d, attempt %d", queue.Kind, o.Event, o.Attempt)
 		in.found(TaskMissing, about, revision(in.Sequence), storeTask{queue, task}, "put it into task queue "+queue.Name,
 			"the %s waits for a worker since %s, and is in no queue", about, instant(o.Scheduled))
+	}
+}
+
+// work checks that what the run asks of other workflows has been done, and that it knows which children have ended. settled returns the sequence up
+// to which history has done what the journals of a shard make due.
+func (in *executionInspector) work(settled func(schedule.Key) uint64) {
+	for _, event := range slices.Sorted(maps.Keys(in.Asked)) {
+		if sequence := in.Asked[event]; in.Settled {
+			in.found(WorkMissing, "event "+strconv.FormatInt(event, 10), revision(in.Sequence), redoEntry{in.Key, sequence}, "ask history to do it",
+				"what its event %d asks of another workflow has not been done", event)
+		}
+	}
+	for _, child := range in.Ended {
+		if child.sequence <= settled(child.key) {
+			in.found(EndUntold, "child "+child.key.ID, revision(in.Sequence, child.sequence), redoEntry{child.key, child.sequence}, "tell it",
+				"its child %s, of event %d, has ended, and nobody has told it", child.key.ID, child.event)
+		}
 	}
 }
 

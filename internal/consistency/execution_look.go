@@ -153,18 +153,37 @@ func (l *executionLook) some(ctx context.Context, shard int, keys []schedule.Key
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	settled, err := l.reader.settledFloor(ctx, shard)
+	settled, err := l.settled(ctx, shard, read)
 	if err != nil {
 		return err
 	}
 	for i := range read {
-		read[i].Settled = read[i].Sequence <= settled
-		l.note(shard, &read[i])
+		read[i].Settled = read[i].Sequence <= settled(read[i].Key)
+		l.note(shard, &read[i], settled)
 	}
 	if l.tasks >= maxOwed {
 		return l.search(ctx)
 	}
 	return nil
+}
+
+// settled returns a function for the sequence up to which history has done what the journals in the shard of a key make due. It asks for the shards
+// of executions and of their children that have ended, after all of these have been read.
+func (l *executionLook) settled(ctx context.Context, shard int, read []Execution) (func(schedule.Key) uint64, error) {
+	floors := map[int]uint64{shard: 0}
+	for i := range read {
+		for _, child := range read[i].Ended {
+			floors[l.reader.store.ShardOf(child.key)] = 0
+		}
+	}
+	for one := range floors {
+		floor, err := l.reader.settledFloor(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		floors[one] = floor
+	}
+	return func(key schedule.Key) uint64 { return floors[l.reader.store.ShardOf(key)] }, nil
 }
 
 // lastOf returns the last entries of journals. One that is missing there has gone, or did not fit into the answer.
@@ -206,8 +225,11 @@ func (l *executionLook) one(ctx context.Context, shard int, key schedule.Key, la
 }
 
 // note inspects an execution, and remembers its tasks that must be in the backlog.
-func (l *executionLook) note(shard int, x *Execution) {
+func (l *executionLook) note(shard int, x *Execution, settled func(schedule.Key) uint64) {
 	l.found = append(l.found, inspectExecution(l.config.Names, shard, x)...)
+	in := executionInspector{Execution: x, names: l.config.Names, shard: shard}
+	in.work(settled)
+	l.found = append(l.found, in.findings...)
 	if !x.Settled || x.State == nil || !x.State.Run.Open() {
 		return
 	}

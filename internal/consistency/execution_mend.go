@@ -42,6 +42,18 @@ func (s storeTask) carryOut(ctx context.Context, m *mender, _ schedule.Key) erro
 	return m.bus.Publish(ctx, msg) // matching looks by itself
 }
 
+// redoEntry asks history for what an entry of a journal makes due, as far as it is still owed.
+type redoEntry struct {
+	key      schedule.Key
+	sequence uint64
+}
+
+func (r redoEntry) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
+	return m.publish(ctx, &nats.Msg{
+		Subject: m.names.ExecutionRedo(m.store.ShardOf(r.key), r.key, r.sequence), Header: nats.Header{nats.ExpectedLastSubjSeqHdr: {"0"}},
+	})
+}
+
 // removeTimers removes the delayed messages of a workflow ID. One that begins meanwhile keeps its deadlines in the memory of history, and a check
 // finds the missing message.
 type removeTimers struct{}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,15 +34,18 @@ func (r *reader) execution(
 ) (x Execution, err error) {
 	x = Execution{Key: key, Sequence: last.Sequence}
 	if last.Sequence > 0 {
-		if x.State, err = r.replay(ctx, key, last); err != nil {
+		if x.State, x.Asked, err = r.replay(ctx, key, last); err != nil {
 			if !errors.Is(err, codec.ErrFormat) && !errors.Is(err, errUnlike) {
 				return x, err
 			}
-			x.Err, x.State, x.Foreign = err, nil, errors.Is(err, errForeign)
+			x.Err, x.State, x.Asked, x.Foreign = err, nil, nil, errors.Is(err, errForeign)
 		}
 	}
 	if x.State == nil || x.State.Run.Open() {
 		err = r.wakes(ctx, &x, floor, messages)
+	}
+	if err == nil && x.State != nil && x.State.Run.Open() {
+		err = r.children(ctx, &x)
 	}
 	x.Now = r.now()
 	return x, err
@@ -58,20 +63,21 @@ func parseEntry(e journal.Entry) (*execution.Entry, error) {
 	return entry, nil
 }
 
-// replay returns the state of the newest run. The error wraps codec.ErrFormat or errUnlike if the journal does not have it.
-func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entry) (*execution.State, error) {
+// replay returns the state of the newest run, and what it asks of others: see [Execution]. The error wraps codec.ErrFormat or errUnlike if the
+// journal does not have it.
+func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entry) (*execution.State, map[int64]uint64, error) {
 	newest, err := parseEntry(last)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &replaying{state: &execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}}
+	p := &replaying{state: &execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}, asked: map[int64]uint64{}}
 	p.first = newest.Parts[len(newest.Parts)-1].First
 	if p.first == 0 || p.first == last.Sequence {
 		p.first = last.Sequence
-		return p.state, p.apply(last)
+		return p.state, p.asked, p.apply(last)
 	}
 	if newest.Ends() {
-		return &execution.State{Key: p.state.Key, Sequence: last.Sequence, Run: &execution.Run{}}, nil
+		return &execution.State{Key: p.state.Key, Sequence: last.Sequence, Run: &execution.Run{}}, nil, nil
 	}
 	err = r.journals.Read(ctx, r.store.ShardOf(key), key, p.first, last.Sequence, func(e journal.Entry) (bool, error) {
 		return true, p.apply(e)
@@ -79,13 +85,14 @@ func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entr
 	if err == nil && p.state.Sequence != last.Sequence {
 		err = fmt.Errorf("entry %d: %w", last.Sequence, errGap)
 	}
-	return p.state, err
+	return p.state, p.asked, err
 }
 
 // replaying is the replay of one run, which begins with the entry first.
 type replaying struct {
 	state *execution.State
 	first uint64
+	asked map[int64]uint64
 }
 
 func (p *replaying) apply(e journal.Entry) error {
@@ -102,7 +109,56 @@ func (p *replaying) apply(e journal.Entry) error {
 	if err := p.state.Apply(entry, e.Sequence); err != nil {
 		return fmt.Errorf("%w: %w", errUnlike, err)
 	}
+	p.ask(entry, e.Sequence)
 	return nil
+}
+
+// ask adds what an entry asks of others, and removes what it says has been done.
+func (p *replaying) ask(entry *execution.Entry, sequence uint64) {
+	run := p.state.Run
+	pending := func(event int64) bool {
+		child, isChild := run.Children[event]
+		_, isSent := run.Outgoing[event]
+		return isChild && !child.Begun || isSent
+	}
+	for _, event := range entry.Parts[len(entry.Parts)-1].Events {
+		if pending(event.GetEventId()) {
+			p.asked[event.GetEventId()] = sequence
+		}
+	}
+	maps.DeleteFunc(p.asked, func(event int64, _ uint64) bool { return !run.Open() || !pending(event) })
+}
+
+// children reads which children of a run have ended that it takes for running. A child whose workflow ID has another run by now is left out.
+func (r *reader) children(ctx context.Context, x *Execution) error {
+	for event, child := range x.State.Run.Children {
+		if !child.Begun {
+			continue
+		}
+		key := schedule.Key{Namespace: x.Key.Namespace, ID: child.Initiated.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId()}
+		last, err := r.journals.Last(ctx, r.store.ShardOf(key), key)
+		if errors.Is(err, journal.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if endsChild(last, x, event) {
+			x.Ended = append(x.Ended, endedChild{event, key, last.Sequence})
+		}
+	}
+	return nil
+}
+
+// endsChild reports whether an entry ends the child that an event of a run has started.
+func endsChild(last journal.Entry, x *Execution, event int64) bool {
+	entry, err := execution.ParseEntry(last.Data)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(execution.Endings(entry), func(e execution.Ending) bool {
+		return e.Parent != nil && e.Parent.WorkflowID == x.Key.ID && e.Parent.RunID == x.State.Run.ID && e.Parent.Event == event
+	})
 }
 
 // messagesOf returns the messages of a task stream on subjects that match filters.

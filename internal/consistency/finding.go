@@ -48,7 +48,7 @@ const (
 	RecordDamaged Kind = "record_damaged"
 	RecordForeign Kind = "record_foreign"
 
-	// EndUntold: a workflow that a schedule has started has ended, and nobody has told the schedule.
+	// EndUntold: a workflow that a schedule or another workflow has started has ended, and nobody has told whoever started it.
 	EndUntold Kind = "end_untold"
 	// JournalDamaged: the journal of a workflow cannot be replayed. JournalForeign: it has an entry of another format version.
 	JournalDamaged Kind = "journal_damaged"
@@ -57,6 +57,8 @@ const (
 	DeadlineMissing Kind = "deadline_missing"
 	// TaskMissing: a task of a workflow waits for a worker, and is in no queue.
 	TaskMissing Kind = "task_missing"
+	// WorkMissing: what an event of a workflow asks of another workflow has not been done.
+	WorkMissing Kind = "work_missing"
 	// TaskOrphaned: a task waits in its queue, and there is no such workflow.
 	TaskOrphaned Kind = "task_orphaned"
 )
