@@ -59,7 +59,7 @@ type attributes struct {
 var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,127}$`)
 
 // ListSearchAttributes returns the attributes that every execution has, those that have been added to the namespace, and those that its
-// executions have.
+// executions and schedules have.
 func (s *operatorService) ListSearchAttributes(
 	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
 ) (*operatorservice.ListSearchAttributesResponse, error) {

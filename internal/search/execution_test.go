@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -126,6 +128,16 @@ func TestExecutionsShow(t *testing.T) {
 	require.Equal(t, map[string]enums.IndexedValueType{
 		"Customer": enums.INDEXED_VALUE_TYPE_KEYWORD, "Paid": enums.INDEXED_VALUE_TYPE_BOOL,
 	}, types)
+
+	in.define("s", func(d *wire.Definition) {
+		d.Schedule.SearchAttributes = map[string]json.RawMessage{"Tier": json.RawMessage(`"gold"`), "Paid": json.RawMessage(`"no"`)}
+	}, attribute("Region", `"eu"`))
+	require.True(t, index.Await(t.Context(), patience))
+	types, err = index.AttributeTypes(t.Context(), "default")
+	require.NoError(t, err)
+	require.Equal(t, map[string]enums.IndexedValueType{
+		"Customer": enums.INDEXED_VALUE_TYPE_KEYWORD, "Paid": enums.INDEXED_VALUE_TYPE_BOOL, "Tier": enums.INDEXED_VALUE_TYPE_KEYWORD,
+	}, types, "that of an action is one of its workflows")
 }
 
 // TestExecutionsAreThereAtOnce stores 200 changes, each by itself, and looks for each at once, also if many look at the same time.

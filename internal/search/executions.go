@@ -77,7 +77,7 @@ func (x *Index) CountExecutions(ctx context.Context, namespace string, q *query.
 	return counts, upTo, err
 }
 
-// AttributeTypes returns the search attributes that executions of a namespace have, or have had, and their types.
+// AttributeTypes returns the search attributes that executions and schedules of a namespace have, or have had, themselves, and their types.
 func (x *Index) AttributeTypes(ctx context.Context, namespace string) (types map[string]enums.IndexedValueType, err error) {
 	err = x.read(x.executions, func(d *database) error {
 		rows, err := d.reader.QueryContext(ctx, "SELECT name, type FROM attribute_types WHERE namespace = ?", namespace)

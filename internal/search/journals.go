@@ -154,7 +154,8 @@ func (j *journals) remove(ctx context.Context, tx *sql.Tx, namespace string, cre
 		}
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM attribute_types WHERE namespace = ? AND NOT EXISTS
-		(SELECT 1 FROM executions WHERE namespace = ?)`, namespace, namespace)
+		(SELECT 1 FROM executions WHERE namespace = ?) AND NOT EXISTS (SELECT 1 FROM schedules WHERE namespace = ?)`,
+		namespace, namespace, namespace)
 	if err != nil {
 		return err
 	}

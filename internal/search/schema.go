@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // schema has the tables.
 //

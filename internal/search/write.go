@@ -91,6 +91,7 @@ func (w *writer) definition(key schedule.Key, m *bus.Message) error {
 		values = payloadValues
 	}
 	return cmp.Or(
+		w.know(key.Namespace, d.Schedule.SearchAttributes),
 		w.attributes(number, query.Memo, action.Memo, values),
 		w.attributes(number, query.SearchAttribute, action.SearchAttributes, values),
 		w.attributes(number, query.ScheduleMemo, d.Schedule.Memo, payloadValues),
@@ -103,11 +104,25 @@ type valuesIn func(data json.RawMessage) (values []query.Value, present bool)
 
 // payloadValues are the [valuesIn] an entry that is a payload.
 func payloadValues(data json.RawMessage) (values []query.Value, present bool) {
+	return valuesOf(payloadOf(data))
+}
+
+func payloadOf(data json.RawMessage) *common.Payload {
 	p, problem := payload.Parse(data)
 	if problem != nil {
-		return query.ValuesOf(data) // no valid schedule has it
+		p = payload.JSON(data) // no valid schedule has it
 	}
-	return valuesOf(&common.Payload{Metadata: p.Metadata, Data: p.Data})
+	return &common.Payload{Metadata: p.Metadata, Data: p.Data}
+}
+
+// know notes the search attributes that schedules of a namespace have themselves. The type of each is that which it had first.
+func (w *writer) know(namespace string, attributes map[string]json.RawMessage) error {
+	for name, data := range attributes {
+		if err := w.exec(w.put.putAttributeType, namespace, name, int64(typeOf(payloadOf(data)))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *writer) attributes(number int64, source query.Source, entries map[string]json.RawMessage, read valuesIn) error {
