@@ -306,7 +306,20 @@ func (f *flows) passOver(id string) {
 func TestBusyWorkflowsAreConsistent(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
-	f := flowsOn(newInstallationOn(t, conn, js, 1, busyPause))
+	flowsOn(newInstallationOn(t, conn, js, 1, busyPause)).areConsistentWhileBusy()
+}
+
+// TestBusyWorkflowsOfAClusterAreConsistent does the same with replicas that lag behind their leaders.
+func TestBusyWorkflowsOfAClusterAreConsistent(t *testing.T) {
+	t.Parallel()
+	cluster := natstest.Cluster(t, 3)
+	conn, js := natstest.Connect(t, cluster.URLs())
+	flowsOn(newInstallationOn(t, conn, js, 3, busyPause)).areConsistentWhileBusy()
+}
+
+func (f *flows) areConsistentWhileBusy() {
+	f.Helper()
+	t := f.T
 	f.history()
 	f.history()
 	ctx, stop := context.WithCancel(t.Context())
