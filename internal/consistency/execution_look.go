@@ -1,10 +1,12 @@
 package consistency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -94,6 +96,7 @@ func (l *executionLook) shard(ctx context.Context, shard int, namespace string, 
 	if err != nil {
 		return err
 	}
+	slices.Sort(journals)
 	floor, err := l.reader.historyFloor(ctx, shard)
 	if err != nil {
 		return err
@@ -130,8 +133,8 @@ func (l *executionLook) orphans(shard int, timers []string, known *keySet) {
 			comes[timer.Key].Comes = append(comes[timer.Key].Comes, at)
 		}
 	}
-	for _, x := range comes {
-		l.found = append(l.found, inspectExecution(l.config.Names, shard, x)...)
+	for _, key := range slices.SortedFunc(maps.Keys(comes), compareKeys) {
+		l.found = append(l.found, inspectExecution(l.config.Names, shard, comes[key])...)
 	}
 }
 
@@ -176,7 +179,7 @@ func (l *executionLook) settled(ctx context.Context, shard int, read []Execution
 			floors[l.reader.store.ShardOf(child.key)] = 0
 		}
 	}
-	for one := range floors {
+	for _, one := range slices.Sorted(maps.Keys(floors)) {
 		floor, err := l.reader.settledFloor(ctx, one)
 		if err != nil {
 			return nil, err
@@ -245,11 +248,16 @@ func (l *executionLook) note(shard int, x *Execution, settled func(schedule.Key)
 	}
 }
 
+func compareQueues(a, b offer.Queue) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
 func idOf(t *offer.Task) taskID { return taskID{t.WorkflowID, t.RunID, t.EventID, t.Attempt} }
 
 // search looks for the remembered tasks in the backlog, and forgets them. Those that are not there are findings.
 func (l *executionLook) search(ctx context.Context) error {
-	for queue, owed := range l.owed {
+	for _, queue := range slices.SortedFunc(maps.Keys(l.owed), compareQueues) {
+		owed := l.owed[queue]
 		err := l.reader.backlog(ctx, queue, false, func(_ uint64, t *offer.Task) bool {
 			delete(owed, idOf(t))
 			return len(owed) > 0
@@ -263,7 +271,7 @@ func (l *executionLook) search(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, x := range owed {
+		for _, x := range slices.SortedFunc(maps.Values(owed), func(a, b *Execution) int { return compareKeys(a.Key, b.Key) }) {
 			in := executionInspector{Execution: x, names: l.config.Names}
 			in.tasks()
 			l.found = append(l.found, in.findings...)
@@ -281,6 +289,7 @@ func (l *executionLook) strays(ctx context.Context, namespace string, known *key
 		filter = l.config.Names.BacklogsOf(namespace)
 	}
 	queues, err := l.reader.streams.Listed(ctx, l.config.Names.BacklogStream(), filter)
+	slices.Sort(queues)
 	for _, subject := range queues {
 		queue, parseErr := l.config.Names.ParseQueue(subject)
 		if parseErr != nil || err != nil {
@@ -340,7 +349,8 @@ func (c *Checker) lookAtExecutionsAgain(ctx context.Context, suspects []*Finding
 			byShard[shard] = append(byShard[shard], f.Key())
 		}
 	}
-	for shard, keys := range byShard {
+	for _, shard := range slices.Sorted(maps.Keys(byShard)) {
+		keys := byShard[shard]
 		floor, err := c.reader.historyFloor(ctx, shard)
 		if err != nil {
 			return nil, err

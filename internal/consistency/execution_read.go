@@ -131,7 +131,8 @@ func (p *replaying) ask(entry *execution.Entry, sequence uint64) {
 
 // children reads which children of a run have ended that it takes for running. A child whose workflow ID has another run by now is left out.
 func (r *reader) children(ctx context.Context, x *Execution) error {
-	for event, child := range x.State.Run.Children {
+	for _, event := range slices.Sorted(maps.Keys(x.State.Run.Children)) {
+		child := x.State.Run.Children[event]
 		if !child.Begun {
 			continue
 		}

@@ -88,7 +88,7 @@ func (w *world) busy() string {
 		}
 	}
 	if w.plan.Executions > 0 {
-		return w.busyExecutions()
+		return cmp.Or(w.busyExecutions(), w.unchecked())
 	}
 	if job := w.unfinishedJob(); job != "" {
 		return job
@@ -109,12 +109,20 @@ func (w *world) busy() string {
 			return id + ", which is being forgotten"
 		}
 	}
-	if w.plan.Checks && !w.checks.clean.After(w.checks.stirred) {
-		return "what a check has still to find nothing of, the last found: " + w.checks.last
+	if unchecked := w.unchecked(); unchecked != "" {
+		return unchecked
 	}
 	if until := w.checks.stirred.Add(scrubTime); w.plan.Losses > 0 && !w.plan.Checks && time.Now().Before(until) {
 		w.at(until, func(time.Time) { w.unseen = true })
 		return "what a scrubber may have still to find"
+	}
+	return ""
+}
+
+// unchecked says what a check has still to look at; empty if none has.
+func (w *world) unchecked() string {
+	if w.plan.Checks && !w.checks.clean.After(w.checks.stirred) {
+		return "what a check has still to find nothing of, the last found: " + w.checks.last
 	}
 	return ""
 }

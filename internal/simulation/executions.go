@@ -39,6 +39,7 @@ func ExecutionPlanOf(seed uint64) Plan {
 		Suspensions: drawn.Suspensions, Outages: drawn.Outages, PowerCuts: drawn.PowerCuts, Full: drawn.Full, Elections: drawn.Elections,
 	}
 	plan.Executions, plan.DeletedConsumers, plan.Standstills = 1+rng.IntN(4), drawn.DeletedConsumers, drawn.Standstills
+	plan.Checks = rng.IntN(3) == 0
 	return plan
 }
 
@@ -93,6 +94,9 @@ func newExecutions(w *world) *executions {
 func (w *world) bootExecutions(begin time.Time) {
 	for _, role := range []string{roleHistory, roleMatching, roleFlowWorker} {
 		w.bring(begin, role, namespace, role, each)
+	}
+	if w.plan.Checks {
+		w.bring(begin, roleChecker, namespace, roleChecker, 1)
 	}
 	w.bring(begin, roleClient, namespace, roleClient, 1)
 }

@@ -18,8 +18,13 @@ func (w *world) arrangeSystem() {
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
 			pools := w.names.PoolConsumers(rng.IntN(shards))
 			of := pools[rng.IntN(len(pools))]
+			if w.plan.Executions > 0 { // nobody would create the others again
+				shard := rng.IntN(shards)
+				pools = append(w.names.ConsumersOfPool(shard, subjects.PoolHistory), w.names.Transfer(shard))
+				of = pools[rng.IntN(len(pools))]
+			}
 			c := consumerName{of.Stream, of.Config.Durable}
-			if rng.IntN(3) == 0 {
+			if rng.IntN(3) == 0 && w.plan.Executions == 0 {
 				c = consumerName{w.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue)}
 			}
 			w.deleteConsumer(c, now)

@@ -153,7 +153,7 @@ func (n *node) Next(ctx context.Context, stream, subject string, from uint64) (b
 	return ask(ctx, n, whatLast, subject+" from "+strconv.FormatUint(from, 10), func(time.Time) (bus.Message, error) {
 		for _, m := range n.world.server.Messages(stream, subject) {
 			if m.Sequence >= from {
-				return bus.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
+				return bus.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
 			}
 		}
 		return bus.Message{}, bus.ErrNone

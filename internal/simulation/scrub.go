@@ -47,8 +47,12 @@ type checks struct {
 
 // inspection is the configuration of scrubbers and checks.
 func (n *node) inspection() consistency.Config {
+	installation := &consistency.Installation{Bus: n, Buckets: n, Streams: streams{n}, Letters: letters{n}}
+	if n.world.plan.Executions > 0 {
+		installation.Journals = n
+	}
 	return consistency.Config{
-		Installation: &consistency.Installation{Bus: n, Buckets: n, Streams: streams{n}, Letters: letters{n}},
+		Installation: installation,
 		Names:        n.world.names, Shards: shards, Identity: n.name, Logger: slog.New(&diary{node: n}), Now: n.now,
 	}
 }
@@ -93,6 +97,9 @@ func (w *world) checked(begin time.Time, report *consistency.Report, err error) 
 		f := &report.Findings[i]
 		w.checks.last = strings.Join([]string{string(f.Kind), f.ScheduleID, f.About, f.What, f.Problem}, " ")
 		w.trace.note(time.Now(), "CHECK", fmt.Sprintf("%s repaired %t", w.checks.last, f.Repaired))
+		if f.WorkflowID != "" { // nothing is lost where there are executions
+			w.broken(f.WorkflowID, "a check has found %s %s: %s", f.Kind, f.About, f.What)
+		}
 		if f.Repaired {
 			w.mended(string(f.Kind))
 		}
@@ -194,7 +201,13 @@ func (s streams) Newest(
 ) (found []bus.Message, rest bool, err error) {
 	a, err := ask(ctx, s.node, whatGet, strings.Join(filters, " "), func(time.Time) (a answer, err error) {
 		for _, filter := range filters {
+			newest := map[string]int{}
 			for _, m := range s.node.world.server.MessagesAt(stream, filter, s.node.world.seen(stream)) {
+				if i, again := newest[m.Subject]; again {
+					a.found[i] = replicated(&m)
+					continue
+				}
+				newest[m.Subject] = len(a.found)
 				a.found = append(a.found, replicated(&m))
 			}
 		}
