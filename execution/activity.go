@@ -25,6 +25,7 @@ func (tx *transition) endActivity(activity Activity, result proto.Message) {
 		started = tx.run.NextEvent - 1
 	}
 	if tx.run.Task.Started == 0 {
+		tx.certain()
 		event := newEvent(result, tx.now)
 		setStarted(event, map[int64]int64{activity.Event: started})
 		tx.run.effect(event)

@@ -46,7 +46,7 @@ func newRun(id string) *Run {
 	return &Run{
 		ID: id, NextEvent: 1, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Task: WorkflowTask{Attempt: 1},
 		Activities: map[int64]Activity{}, Timers: map[string]Timer{}, Heartbeats: map[int64]Heartbeat{},
-		Children: map[int64]Child{}, Outgoing: map[int64]*historypb.HistoryEvent{},
+		Updates: map[string]Update{}, Children: map[int64]Child{}, Outgoing: map[int64]*historypb.HistoryEvent{},
 	}
 }
 
@@ -95,6 +95,12 @@ func (r *Run) apply(part *Part) error {
 			r.Activities[record.Event] = activity
 		}
 	}
+	for _, request := range part.Admitted {
+		r.admit(request)
+	}
+	for _, rejected := range part.Rejected {
+		r.reject(rejected)
+	}
 	for _, request := range part.Requests {
 		r.Requests = r.Requests.with(request)
 	}
@@ -123,6 +129,12 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
 		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		r.Outgoing[event.GetEventId()] = event
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+		id := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId()
+		r.setUpdate(id, func(u *Update) { u.Request, u.Accepted = nil, event.GetEventId() })
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+		id := event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId()
+		r.setUpdate(id, func(u *Update) { u.Completed = event.GetEventId() })
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		attributes := event.GetTimerStartedEventAttributes()
 		r.Timers[attributes.GetTimerId()] = Timer{

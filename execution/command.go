@@ -29,6 +29,7 @@ var commands = map[enumspb.CommandType]func(*transition, commandContext) *failed
 	enumspb.COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION:         (*transition).cancelWorkflow,
 
 	enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION: (*transition).continueAsNew,
+	enumspb.COMMAND_TYPE_PROTOCOL_MESSAGE:                   (*transition).followMessage,
 	enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION:     (*transition).startChild,
 	enumspb.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION: (*transition).signalExternal,
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/internal/codec"
@@ -55,6 +56,10 @@ type Part struct {
 	// Parent is whom to tell how the chain of runs ends, in the entry that ends the last. Orphans are the children that end with the run.
 	Parent  *Parent  `json:"parent,omitempty"`
 	Orphans []Orphan `json:"orphans,omitempty"`
+	// Admitted are updates that the run takes. EncodedUpdates are the same. Rejected are those that it does not know any longer.
+	Admitted       []*updatepb.Request `json:"-"`
+	EncodedUpdates [][]byte            `json:"updates,omitempty"`
+	Rejected       []Rejection         `json:"rejected,omitempty"`
 	// Requests are IDs of requests that have been accepted.
 	Requests []string `json:"requests,omitempty"`
 	// FirstTask and Armed replace those of the run.
@@ -68,10 +73,13 @@ func (e *Entry) Marshal() ([]byte, error) {
 	stored.Parts = make([]Part, len(e.Parts))
 	for i, part := range e.Parts {
 		var err error
-		if part.Encoded, err = encodeEvents(part.Events); err != nil {
+		if part.Encoded, err = encode(part.Events); err != nil {
 			return nil, err
 		}
-		if part.EncodedBuffer, err = encodeEvents(part.Buffer); err != nil {
+		if part.EncodedBuffer, err = encode(part.Buffer); err != nil {
+			return nil, err
+		}
+		if part.EncodedUpdates, err = encode(part.Admitted); err != nil {
 			return nil, err
 		}
 		stored.Parts[i] = part
@@ -91,39 +99,54 @@ func ParseEntry(data []byte) (*Entry, error) {
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
 		var err error
-		if part.Events, err = decodeEvents(part.Encoded); err != nil {
+		if part.Events, err = decode[historypb.HistoryEvent](part.Encoded); err != nil {
 			return nil, err
 		}
-		if part.Buffer, err = decodeEvents(part.EncodedBuffer); err != nil {
+		if part.Buffer, err = decode[historypb.HistoryEvent](part.EncodedBuffer); err != nil {
 			return nil, err
 		}
-		part.Encoded, part.EncodedBuffer = nil, nil
+		if part.Admitted, err = decode[updatepb.Request](part.EncodedUpdates); err != nil {
+			return nil, err
+		}
+		part.Encoded, part.EncodedBuffer, part.EncodedUpdates = nil, nil, nil
 	}
 	return &entry, nil
 }
 
-func encodeEvents(events []*historypb.HistoryEvent) ([][]byte, error) {
+func encode[M proto.Message](all []M) ([][]byte, error) {
 	var encoded [][]byte
-	for _, event := range events {
-		data, err := proto.Marshal(event)
+	for _, one := range all {
+		data, err := proto.Marshal(one)
 		if err != nil {
-			return nil, fmt.Errorf("execution: event %d: %w", event.GetEventId(), err)
+			return nil, fmt.Errorf("execution: %T: %w", one, err)
 		}
 		encoded = append(encoded, data)
 	}
 	return encoded, nil
 }
 
-func decodeEvents(encoded [][]byte) ([]*historypb.HistoryEvent, error) {
-	var events []*historypb.HistoryEvent
+func decode[M any, P interface {
+	*M
+	proto.Message
+}](encoded [][]byte) ([]P, error) {
+	var all []P
 	for _, data := range encoded {
-		event := &historypb.HistoryEvent{}
-		if err := unmarshal(data, event); err != nil {
+		one := P(new(M))
+		if err := unmarshal(data, one); err != nil {
 			return nil, err
 		}
-		events = append(events, event)
+		all = append(all, one)
 	}
-	return events, nil
+	return all, nil
+}
+
+// mustMarshal encodes a message that came from a client, and so can be encoded.
+func mustMarshal(message proto.Message) []byte {
+	data, err := proto.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 func unmarshal(data []byte, into proto.Message) error {

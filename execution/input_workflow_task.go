@@ -1,12 +1,15 @@
 package execution
 
 import (
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	protocolpb "go.temporal.io/api/protocol/v1"
 	"go.temporal.io/api/serviceerror"
+	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -60,8 +63,8 @@ func (tx *transition) taskInProgress(queue string) *workflowservice.PollWorkflow
 		}.Marshal(),
 		WorkflowExecution: tx.execution(), WorkflowType: r.Attributes.GetWorkflowType(),
 		PreviousStartedEventId: r.LastStarted, StartedEventId: task.Started, Attempt: task.Attempt,
-		WorkflowExecutionTaskQueue: r.taskQueue(""),
-		ScheduledTime:              timestamppb.New(task.ScheduledTime), StartedTime: timestamppb.New(task.StartedTime),
+		WorkflowExecutionTaskQueue: r.taskQueue(""), Messages: r.messages(),
+		ScheduledTime: timestamppb.New(task.ScheduledTime), StartedTime: timestamppb.New(task.StartedTime),
 	}
 }
 
@@ -104,9 +107,6 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 	if err := tx.checkTask(in.Token); err != nil {
 		return nil, err
 	}
-	if len(in.Request.GetMessages()) > 0 {
-		return nil, serviceerror.NewUnimplemented("workflow updates are not implemented")
-	}
 	original := tx.now
 	if in.Request.GetForceCreateNewWorkflowTask() {
 		if original = tx.run.Task.OriginalTime; tx.now.Sub(original) > moreTime {
@@ -128,13 +128,18 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 		tx.refusal = failed.refusal()
 		return nil, nil
 	}
-	response := &workflowservice.RespondWorkflowTaskCompletedResponse{}
+	response := &workflowservice.RespondWorkflowTaskCompletedResponse{ResetHistoryEventId: tx.dropped}
 	if !tx.run.Open() {
 		tx.followUp()
 		return response, nil
 	}
 	if tx.flush() || in.Request.GetForceCreateNewWorkflowTask() {
 		tx.scheduleTaskSince(original)
+	} else if tx.run.unsent(tx.sent) {
+		tx.run.Task.Speculative = true
+		tx.scheduleTask()
+	}
+	if tx.run.Task.Scheduled != 0 {
 		if in.Request.GetReturnNewWorkflowTask() {
 			tx.startTask(poll{in.RequestID, in.Request.GetIdentity()})
 			response.WorkflowTask = tx.taskInProgress(tx.run.Task.StickyQueue)
@@ -146,11 +151,14 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 // complete ends the task in progress and carries out its commands. It returns why the task fails instead, if it does; then nothing of what it has
 // done must stay.
 func (tx *transition) complete(request *workflowservice.RespondWorkflowTaskCompletedRequest) *failedCommand {
-	tx.settleTask()
-	task := tx.run.Task
-	completed := tx.write(completedAttributes(&task, request)).GetEventId()
-	tx.setTask(WorkflowTask{Attempt: 1})
-	tx.run.LastStarted, tx.part.LastStarted = task.Started, &task.Started
+	tx.sent, tx.messages = tx.run.Task.Updates, request.GetMessages()
+	completed := int64(0)
+	if tx.leavesNothing(request) {
+		tx.dropped = tx.run.LastStarted
+		tx.setTask(WorkflowTask{Attempt: 1})
+	} else {
+		completed = tx.writeCompleted(request)
+	}
 	sticky := request.GetStickyAttributes()
 	tx.setSticky(Sticky{sticky.GetWorkerTaskQueue().GetName(), sticky.GetScheduleToStartTimeout().AsDuration()})
 	for _, command := range request.GetCommands() {
@@ -161,7 +169,33 @@ func (tx *transition) complete(request *workflowservice.RespondWorkflowTaskCompl
 			return failed
 		}
 	}
+	for _, message := range tx.messages {
+		if failed := tx.message(message); failed != nil {
+			return failed
+		}
+	}
+	tx.rejectUnprocessed()
 	return nil
+}
+
+// writeCompleted ends the task in progress by an event, and returns its ID.
+func (tx *transition) writeCompleted(request *workflowservice.RespondWorkflowTaskCompletedRequest) int64 {
+	tx.settleTask()
+	task := tx.run.Task
+	completed := tx.write(completedAttributes(&task, request)).GetEventId()
+	tx.setTask(WorkflowTask{Attempt: 1})
+	tx.run.LastStarted, tx.part.LastStarted = task.Started, &task.Started
+	return completed
+}
+
+// leavesNothing reports whether the task in progress brought only updates, all of which the code has rejected. Nothing of it goes into the history.
+// The worker is told to go back to the last task that is there.
+func (tx *transition) leavesNothing(request *workflowservice.RespondWorkflowTaskCompletedRequest) bool {
+	if !tx.run.Task.Speculative || tx.run.LastStarted == 0 || len(tx.run.Buffered) > 0 || len(request.GetCommands()) > 0 ||
+		request.GetForceCreateNewWorkflowTask() {
+		return false
+	}
+	return !slices.ContainsFunc(request.GetMessages(), func(m *protocolpb.Message) bool { return !m.GetBody().MessageIs(&updatepb.Rejection{}) })
 }
 
 // completedAttributes are those of a completed task. What a worker says about its code goes into the history as it is: the code asks for it.

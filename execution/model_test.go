@@ -2,12 +2,14 @@ package execution
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -46,7 +48,7 @@ func (m *model) step(t *rapid.T) {
 		return
 	}
 	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
-		"outcome", "outcome", "wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
+		"outcome", "outcome", "update", "update", "wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
 	case "poll":
 		m.poll(t)
 	case "complete":
@@ -59,6 +61,16 @@ func (m *model) step(t *rapid.T) {
 		m.activity(t)
 	case "outcome":
 		m.outcome(t)
+	case "update":
+		m.names++
+		of := &commonpb.WorkflowExecution{WorkflowId: "w"}
+		id := fmt.Sprintf("u%d", rapid.IntRange(1, m.names).Draw(t, "update"))
+		if rapid.IntRange(0, 4).Draw(t, "with start") > 0 {
+			m.decide(UpdateWorkflow{updateRequest(of, id)})
+		} else {
+			start := m.startInput("start", func(name string) string { return map[string]string{"conflict": "UseExisting"}[name] }).(Start)
+			m.decide(UpdateWithStart{start, UpdateWorkflow{updateRequest(of, id)}})
+		}
 	case "wait":
 		m.now = m.now.Add(time.Duration(rapid.IntRange(0, 12_000).Draw(t, "ms")) * time.Millisecond)
 		m.decide(TimerDue{})
@@ -143,6 +155,7 @@ func (m *model) complete(t *rapid.T) {
 	if rapid.Bool().Draw(t, "sticky") {
 		request.StickyAttributes = stickyAttributes()
 	}
+	m.answer(t, request)
 	for range rapid.IntRange(0, 3).Draw(t, "commands") {
 		request.Commands = append(request.Commands, m.command(t))
 	}
@@ -154,6 +167,33 @@ func (m *model) complete(t *rapid.T) {
 	}
 	m.polls++
 	m.decide(CompleteWorkflowTask{m.task, request, fmt.Sprintf("poll-%d", m.polls)})
+}
+
+// answer answers some of the updates that came with the task, and completes others that were accepted before.
+func (m *model) answer(t *rapid.T, request *workflowservice.RespondWorkflowTaskCompletedRequest) {
+	say := func(what, id string) {
+		message := updateMessage(t, []string{what, "id=" + id})
+		request.Messages = append(request.Messages, message)
+		if what != "reject" {
+			request.Commands = append(request.Commands, command(t, []string{"message", "id=" + message.GetId()}))
+		}
+	}
+	for _, id := range m.inbox {
+		switch rapid.SampledFrom([]string{"accept", "accept", "both", "reject", "reject", "nothing"}).Draw(t, "answer") {
+		case "accept":
+			say("accept", id)
+		case "both":
+			say("accept", id)
+			say("respond", id)
+		case "reject":
+			say("reject", id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.state.Run.Updates)) {
+		if update := m.state.Run.Updates[id]; update.Accepted > 0 && update.Completed == 0 && rapid.Bool().Draw(t, "respond") {
+			say("respond", id)
+		}
+	}
 }
 
 func (m *model) command(t *rapid.T) *commandpb.Command {
@@ -301,6 +341,12 @@ func (m *model) checkHistory(t *rapid.T) map[string]int {
 			require.False(t, results[of], "event %d has two results", of)
 			results[of] = true
 			m.checkResult(t, event)
+		}
+		if a := event.GetWorkflowExecutionUpdateCompletedEventAttributes(); a != nil {
+			accepted := m.history[a.GetAcceptedEventId()-1].GetWorkflowExecutionUpdateAcceptedEventAttributes()
+			require.Equal(t, accepted.GetProtocolInstanceId(), a.GetMeta().GetUpdateId())
+			require.False(t, results[a.GetAcceptedEventId()], "update %s is completed twice", a.GetMeta().GetUpdateId())
+			results[a.GetAcceptedEventId()] = true
 		}
 		if timer := event.GetTimerFiredEventAttributes(); timer != nil {
 			m.checkFired(t, event, timer, fired)

@@ -18,10 +18,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	protocolpb "go.temporal.io/api/protocol/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -52,7 +55,9 @@ type story struct {
 	// history are the events of the newest run, and err is how the last input was refused.
 	history []*historypb.HistoryEvent
 	got     *History
-	err     error
+	// inbox are the updates that came with the last workflow task.
+	inbox []string
+	err   error
 	// ended is called when a run has ended; its events are in history. Nil for scripts.
 	ended func()
 	// names are those of runs that followed on others, by their IDs.
@@ -113,6 +118,7 @@ func (s *story) decide(in Input) string {
 		}
 	}
 	s.state = decision.After
+	s.requireAwake()
 	s.arm(in, &decision)
 	s.reply(&out, &decision)
 	if decision.Refusal != nil {
@@ -137,6 +143,20 @@ func (s *story) decide(in Input) string {
 		text = strings.ReplaceAll(text, s.names[i-2], s.names[i-1])
 	}
 	return text
+}
+
+// requireAwake makes sure that a workflow task waits or is in progress if there is something that the code has not seen.
+func (s *story) requireAwake() {
+	r := s.state.Run
+	if r == nil || !r.Open() || r.Task.Scheduled != 0 || !r.FirstTask.IsZero() {
+		return
+	}
+	require.Empty(s.t, r.waiting(), "an update waits")
+	for _, event := range s.history[min(r.LastStarted, int64(len(s.history))):] {
+		wakes := resultOf(event) != 0 || event.GetWorkflowExecutionSignaledEventAttributes() != nil || event.GetTimerFiredEventAttributes() != nil ||
+			event.GetWorkflowExecutionCancelRequestedEventAttributes() != nil || event.GetChildWorkflowExecutionStartedEventAttributes() != nil
+		require.False(s.t, wakes, "nobody will see event %d", event.GetEventId())
+	}
 }
 
 // append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
@@ -278,6 +298,8 @@ func nameOf(event *historypb.HistoryEvent) string {
 		event.GetTimerStartedEventAttributes().GetTimerId(), event.GetTimerFiredEventAttributes().GetTimerId(),
 		event.GetTimerCanceledEventAttributes().GetTimerId(), event.GetMarkerRecordedEventAttributes().GetMarkerName(),
 		event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId(),
+		event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId(),
+		event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId(),
 		event.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName(), event.GetWorkflowExecutionTerminatedEventAttributes().GetReason(),
 	} {
 		if name != "" {
@@ -381,6 +403,9 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 	case *workflowservice.PollWorkflowTaskQueueResponse:
 		s.gotTask(out, reply, decision.History)
 	case *workflowservice.RespondWorkflowTaskCompletedResponse:
+		if reply.GetResetHistoryEventId() != 0 {
+			fmt.Fprintf(out, "nothing is left, back to event %d\n", reply.GetResetHistoryEventId())
+		}
 		if reply.GetWorkflowTask() != nil {
 			s.gotTask(out, reply.GetWorkflowTask(), decision.History)
 		}
@@ -401,13 +426,42 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 func (s *story) gotTask(out *strings.Builder, task *workflowservice.PollWorkflowTaskQueueResponse, history *History) {
 	token, err := ParseToken(task.GetTaskToken())
 	require.NoError(s.t, err)
-	s.task, s.got = token, history
+	s.task, s.got, s.inbox = token, history, nil
+	for _, message := range task.GetMessages() {
+		s.inbox = append(s.inbox, message.GetProtocolInstanceId())
+	}
 	require.Equal(s.t, task.GetStartedEventId(), history.To+int64(len(history.Suffix)), "the task begins where its history ends")
 	fmt.Fprintf(out, "task started=%d previous=%d attempt=%d events %d-%d", task.GetStartedEventId(), task.GetPreviousStartedEventId(), task.GetAttempt(), history.From, history.To)
 	for _, event := range history.Suffix {
 		fmt.Fprintf(out, " and %s", s.line(event))
 	}
+	for _, message := range task.GetMessages() {
+		fmt.Fprintf(out, " with %s after event %d", message.GetId(), message.GetEventId())
+	}
 	fmt.Fprintln(out)
+}
+
+// updates says how far each update has come that the run knows or has rejected.
+func (s *story) updates() string {
+	ids := slices.Collect(maps.Keys(s.state.Run.Updates))
+	for _, rejected := range s.state.Run.Rejected {
+		ids = append(ids, rejected.ID)
+	}
+	slices.Sort(ids)
+	var out strings.Builder
+	for _, id := range ids {
+		found, err := s.state.Run.FindUpdate(id, s.now)
+		fmt.Fprintf(&out, "%s %s", id, found.Stage)
+		if found.Event > 0 {
+			fmt.Fprintf(&out, " event %d", found.Event)
+		}
+		fmt.Fprintf(&out, " %s", found.Outcome.GetFailure().GetMessage())
+		if err != nil {
+			fmt.Fprintf(&out, " %v", err)
+		}
+		fmt.Fprintln(&out)
+	}
+	return out.String()
 }
 
 func detailsText(details *commonpb.Payloads) string {
@@ -443,6 +497,9 @@ func (s *story) show(what string) string {
 		}
 		return text + "\n"
 	}
+	if what == "updates" {
+		return s.updates()
+	}
 	if what == "suffix" {
 		text := ""
 		for _, event := range s.state.Suffix() {
@@ -476,6 +533,11 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) Input {
 		return RequestCancel{From: from(arg("child-of")), Request: &workflowservice.RequestCancelWorkflowExecutionRequest{
 			WorkflowExecution: execution, RequestId: arg("request"),
 		}}
+	case "update":
+		return UpdateWorkflow{updateRequest(execution, arg("id"))}
+	case "update-with-start":
+		start := s.startInput("start", arg).(Start)
+		return UpdateWithStart{start, UpdateWorkflow{updateRequest(&commonpb.WorkflowExecution{WorkflowId: "w"}, arg("id"))}}
 	case "child-started", "child-not-started", "child-ended", "external-done":
 		return s.outcomeInput(d.Cmd, arg)
 	case "terminate":
@@ -526,6 +588,35 @@ func from(workflowID string) *From {
 		return nil
 	}
 	return &From{Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: "run-of-" + workflowID}, Event: 7, ChildOnly: true}
+}
+
+func updateRequest(of *commonpb.WorkflowExecution, id string) *workflowservice.UpdateWorkflowExecutionRequest {
+	return &workflowservice.UpdateWorkflowExecutionRequest{
+		WorkflowExecution: of, Request: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: "add"}},
+	}
+}
+
+// updateMessage makes the message of a worker that a line of a completion stands for; nil if it stands for none. All but a rejection also have
+// a command.
+func updateMessage(t tester, words []string) *protocolpb.Message {
+	if len(words) < 2 {
+		return nil
+	}
+	_, id, _ := strings.Cut(words[1], "=")
+	var body proto.Message
+	switch words[0] {
+	case "accept":
+		body = &updatepb.Acceptance{AcceptedRequestMessageId: requestMessage(id)}
+	case "reject":
+		body = &updatepb.Rejection{RejectedRequestMessageId: requestMessage(id), Failure: &failurepb.Failure{Message: "no"}}
+	case "respond":
+		body = &updatepb.Response{Meta: &updatepb.Meta{UpdateId: id}, Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: somePayloads("done")}}}
+	default:
+		return nil
+	}
+	packed, err := anypb.New(body)
+	require.NoError(t, err)
+	return &protocolpb.Message{Id: words[0] + "-" + id, ProtocolInstanceId: id, Body: packed}
 }
 
 // outcomeInput makes the input that says what came of a child, or of what was sent to another workflow.
@@ -611,6 +702,13 @@ func (s *story) completeInput(d *datadriven.TestData) Input {
 		request.StickyAttributes = stickyAttributes()
 	}
 	for line := range strings.Lines(d.Input) {
+		if message := updateMessage(s.t, strings.Fields(line)); message != nil {
+			request.Messages = append(request.Messages, message)
+			if strings.HasPrefix(line, "reject") {
+				continue
+			}
+			line = "message id=" + message.GetId()
+		}
 		one := command(s.t, strings.Fields(line))
 		if signal := one.GetSignalExternalWorkflowExecutionCommandAttributes(); signal != nil && strings.Contains(line, "elsewhere") {
 			signal.Namespace = "elsewhere" //lint:ignore SA1019 workers may use it for long
@@ -694,6 +792,10 @@ func command(t tester, words []string) *commandpb.Command {
 			RequestCancelExternalWorkflowExecutionCommandAttributes: &commandpb.RequestCancelExternalWorkflowExecutionCommandAttributes{
 				WorkflowId: args["id"], ChildWorkflowOnly: args["child"] != "",
 			},
+		}}
+	case "message":
+		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_PROTOCOL_MESSAGE, Attributes: &commandpb.Command_ProtocolMessageCommandAttributes{
+			ProtocolMessageCommandAttributes: &commandpb.ProtocolMessageCommandAttributes{MessageId: args["id"]},
 		}}
 	case "nexus":
 		return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION}

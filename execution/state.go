@@ -67,6 +67,11 @@ type Run struct {
 	Children map[int64]Child
 	// Outgoing are the events by which the run signals or cancels other workflows, by their IDs, as long as it is not known what came of that.
 	Outgoing map[int64]*historypb.HistoryEvent
+	// Updates are the updates by their IDs, and Admitted is how many were admitted. Rejected are those that were rejected lately, and no longer among
+	// them.
+	Updates  map[string]Update
+	Admitted int64
+	Rejected []Rejection
 	// CancelRequested says that somebody asked the workflow to end.
 	CancelRequested bool
 	// Requests are the IDs of the signals that have been accepted, so that a repeat is recognized.
@@ -106,7 +111,14 @@ type WorkflowTask struct {
 	// RequestID is that of the poll that got the task, and Identity the worker's.
 	RequestID string `json:"requestId,omitempty"`
 	Identity  string `json:"identity,omitempty"`
+	// Speculative says that only updates made the task due. Its events are written only if it has come to something.
+	Speculative bool `json:"speculative,omitempty"`
+	// Updates is the number of the last update that the worker has got with the task.
+	Updates int64 `json:"updates,omitempty"`
 }
+
+// virtual reports whether the events of the task are not in the history.
+func (t *WorkflowTask) virtual() bool { return t.Attempt > 1 || t.Speculative }
 
 // Sticky is the task queue of one worker. The zero value means that no worker has the run in its cache.
 type Sticky struct {
@@ -195,6 +207,7 @@ func (r *Run) clone() *Run {
 	c.Timers = maps.Clone(r.Timers)
 	c.Heartbeats = maps.Clone(r.Heartbeats)
 	c.Children = maps.Clone(r.Children)
+	c.Updates = maps.Clone(r.Updates)
 	c.Outgoing = maps.Clone(r.Outgoing)
 	return &c
 }

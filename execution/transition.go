@@ -5,6 +5,7 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+	protocolpb "go.temporal.io/api/protocol/v1"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -26,6 +27,11 @@ type transition struct {
 	next *successor
 	// continues says that the run is followed by that one, so nobody is told how it ends.
 	continues bool
+	// sent is the number of the last update that the worker has which completes a task, and messages what it says about updates.
+	sent     int64
+	messages []*protocolpb.Message
+	// dropped is the event that the worker goes back to, because nothing of its task is left; zero if something is.
+	dropped int64
 	// came is when a delayed message has come, by the clock of NATS; zero if none has. arms is for when one is to be armed; zero for none.
 	came, arms time.Time
 }
@@ -88,7 +94,7 @@ func (tx *transition) settle() {
 // empty reports whether a part changes nothing.
 func (p *Part) empty() bool {
 	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
-		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && p.Armed == nil
+		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && len(p.Admitted) == 0 && len(p.Rejected) == 0 && p.Armed == nil
 }
 
 // write adds an event to the history.
@@ -113,6 +119,7 @@ func (tx *transition) arrive(attributes proto.Message, at time.Time) {
 		tx.buffer(newEvent(attributes, at))
 		return
 	}
+	tx.certain()
 	event := newEvent(attributes, at)
 	tx.run.effect(event)
 	tx.number(event)
@@ -205,7 +212,7 @@ type saved struct {
 // save returns what the transition has come to, for restore.
 func (tx *transition) save() saved {
 	part := *tx.part
-	part.Events, part.Activities = slices.Clip(part.Events), slices.Clone(part.Activities)
+	part.Events, part.Activities, part.Rejected = slices.Clip(part.Events), slices.Clone(part.Activities), slices.Clip(part.Rejected)
 	return saved{tx.run.clone(), part, tx.arrived, tx.next}
 }
 

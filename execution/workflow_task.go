@@ -12,7 +12,7 @@ import (
 )
 
 // A workflow task that fails or times out is tried again. Only the first attempt is in the history: the events of later attempts would fill the
-// history of a workflow whose code is broken. Their events have IDs all the same, the next ones, since workers want to see them; they become
+// history of a workflow whose code is broken. The same goes for tasks that only bring updates. Their events have IDs all the same, the next ones, since workers want to see them; they become
 // real if the task succeeds. An event that arrives meanwhile takes the ID, and the task begins again with the first attempt.
 
 // scheduleTask schedules a workflow task, if none waits or is in progress.
@@ -25,14 +25,14 @@ func (tx *transition) scheduleTaskSince(original time.Time) {
 		return
 	}
 	if tx.flush() {
-		r.Task.Attempt = 1
+		r.Task.Attempt, r.Task.Speculative = 1, false
 	}
 	task := WorkflowTask{
 		Attempt: max(r.Task.Attempt, 1), ScheduledTime: tx.now, OriginalTime: original, Timeout: r.taskTimeout(max(r.Task.Attempt, 1)),
-		StickyQueue: r.Sticky.Queue, StickyTimeout: r.Sticky.Timeout,
+		StickyQueue: r.Sticky.Queue, StickyTimeout: r.Sticky.Timeout, Speculative: r.Task.Speculative,
 	}
 	tx.setFirstTask(time.Time{})
-	if task.Attempt > 1 {
+	if task.virtual() {
 		task.Scheduled = r.NextEvent
 	} else {
 		task.Scheduled = tx.write(r.scheduledAttributes(&task)).GetEventId()
@@ -79,12 +79,12 @@ type poll struct{ requestID, identity string }
 // startTask gives the task that waits to a worker.
 func (tx *transition) startTask(by poll) {
 	task := tx.run.Task
-	if task.Attempt > 1 && task.Scheduled != tx.run.NextEvent {
-		task.Attempt, task.Timeout = 1, tx.run.taskTimeout(1)
+	if task.virtual() && task.Scheduled != tx.run.NextEvent {
+		task.Attempt, task.Timeout, task.Speculative = 1, tx.run.taskTimeout(1), false
 		task.Scheduled = tx.write(tx.run.scheduledAttributes(&task)).GetEventId()
 	}
-	task.StartedTime, task.RequestID, task.Identity = tx.now, by.requestID, by.identity
-	if task.Attempt == 1 {
+	task.StartedTime, task.RequestID, task.Identity, task.Updates = tx.now, by.requestID, by.identity, tx.run.Admitted
+	if !task.virtual() {
 		task.Started = tx.write(tx.run.startedAttributes(&task)).GetEventId()
 	} else {
 		task.Started = task.Scheduled + 1
@@ -92,10 +92,23 @@ func (tx *transition) startTask(by poll) {
 	tx.setTask(task)
 }
 
+// certain makes a task that waits for a worker be more than speculative, because there is an event that the code must see. It keeps its ID.
+func (tx *transition) certain() {
+	task := tx.run.Task
+	if task.Scheduled == 0 || task.Started != 0 || !task.Speculative {
+		return
+	}
+	task.Speculative = false
+	if task.Attempt == 1 {
+		task.Scheduled = tx.write(tx.run.scheduledAttributes(&task)).GetEventId()
+	}
+	tx.setTask(task)
+}
+
 // virtualEvents are those of a task in progress that is not in the history; nil if it is.
 func (r *Run) virtualEvents() []*historypb.HistoryEvent {
 	task := &r.Task
-	if task.Started == 0 || task.Attempt == 1 {
+	if task.Started == 0 || !task.virtual() {
 		return nil
 	}
 	scheduled := newEvent(r.scheduledAttributes(task), task.ScheduledTime)
@@ -114,7 +127,7 @@ func (tx *transition) settleTask() {
 // failTask ends the task in progress with a failure. The next one is a new attempt, unless the worker had the run in its cache: then
 // another worker tries first. The buffered events get their place.
 func (tx *transition) failTask(cause enumspb.WorkflowTaskFailedCause, failure *failurepb.Failure, identity string) {
-	if task := &tx.run.Task; task.Attempt == 1 {
+	if task := &tx.run.Task; !task.virtual() {
 		tx.write(&historypb.WorkflowTaskFailedEventAttributes{
 			ScheduledEventId: task.Scheduled, StartedEventId: task.Started, Cause: cause, Failure: failure, Identity: identity,
 		})
@@ -124,7 +137,7 @@ func (tx *transition) failTask(cause enumspb.WorkflowTaskFailedCause, failure *f
 
 // timeOutTask ends the task because no worker took it from the sticky queue, or none completed it in time.
 func (tx *transition) timeOutTask(timeout enumspb.TimeoutType) {
-	if task := &tx.run.Task; task.Attempt == 1 {
+	if task := &tx.run.Task; !task.virtual() {
 		tx.write(&historypb.WorkflowTaskTimedOutEventAttributes{
 			ScheduledEventId: task.Scheduled, StartedEventId: task.Started, TimeoutType: timeout,
 		})
@@ -134,14 +147,14 @@ func (tx *transition) timeOutTask(timeout enumspb.TimeoutType) {
 
 // dropTask forgets the task. The buffered events get their place.
 func (tx *transition) dropTask(tried bool) {
-	next := WorkflowTask{Attempt: 1}
+	next := WorkflowTask{Attempt: 1, Speculative: tx.run.Task.Speculative}
 	if tried && tx.run.Sticky.Queue == "" {
 		next.Attempt = tx.run.Task.Attempt + 1
 	}
 	tx.setSticky(Sticky{})
 	tx.setTask(next)
 	if tx.flush() {
-		next.Attempt = 1
+		next.Attempt, next.Speculative = 1, false
 		tx.setTask(next)
 	}
 }
