@@ -49,7 +49,7 @@ func (r *Run) deadline() (at time.Time, happen func(*transition)) {
 		}
 	}
 	consider(r.expires(), 0, (*transition).timeOutRun)
-	consider(r.FirstTask, 0, (*transition).scheduleTask)
+	consider(r.FirstTask, 0, (*transition).firstTaskDue)
 	consider(r.taskDeadline(), 0, (*transition).taskDue)
 	for id, timer := range r.Timers {
 		consider(timer.Fires, timer.Event, func(tx *transition) { tx.fire(id, timer) })
@@ -62,6 +62,13 @@ func (r *Run) deadline() (at time.Time, happen func(*transition)) {
 		consider(expires, scheduled, func(tx *transition) { tx.timeOutActivity(activity, kind) })
 	}
 	return at, happen
+}
+
+// firstTaskDue schedules the first workflow task, unless an update was faster.
+func (tx *transition) firstTaskDue() {
+	tx.setFirstTask(time.Time{})
+	tx.certain()
+	tx.scheduleTask()
 }
 
 // expires is when the run times out; zero if it does not.

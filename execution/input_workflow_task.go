@@ -174,7 +174,9 @@ func (tx *transition) complete(request *workflowservice.RespondWorkflowTaskCompl
 			return failed
 		}
 	}
-	tx.rejectUnprocessed()
+	if tx.run.Open() {
+		tx.rejectUnprocessed()
+	}
 	return nil
 }
 
@@ -184,6 +186,7 @@ func (tx *transition) writeCompleted(request *workflowservice.RespondWorkflowTas
 	task := tx.run.Task
 	completed := tx.write(completedAttributes(&task, request)).GetEventId()
 	tx.setTask(WorkflowTask{Attempt: 1})
+	tx.setFirstTask(time.Time{})
 	tx.run.LastStarted, tx.part.LastStarted = task.Started, &task.Started
 	return completed
 }
@@ -191,7 +194,8 @@ func (tx *transition) writeCompleted(request *workflowservice.RespondWorkflowTas
 // leavesNothing reports whether the task in progress brought only updates, all of which the code has rejected. Nothing of it goes into the history.
 // The worker is told to go back to the last task that is there.
 func (tx *transition) leavesNothing(request *workflowservice.RespondWorkflowTaskCompletedRequest) bool {
-	if !tx.run.Task.Speculative || tx.run.LastStarted == 0 || len(tx.run.Buffered) > 0 || len(request.GetCommands()) > 0 ||
+	first := tx.run.LastStarted == 0 && tx.run.FirstTask.IsZero()
+	if !tx.run.Task.Speculative || first || len(tx.run.Buffered) > 0 || len(request.GetCommands()) > 0 ||
 		request.GetForceCreateNewWorkflowTask() {
 		return false
 	}

@@ -42,8 +42,8 @@ const (
 	// maxUpdates is how many updates a run may have, and maxInFlight how many at once that are not completed.
 	maxUpdates  = 2000
 	maxInFlight = 10
-	// rejectionTime is how long whoever asked can learn of a rejection. After that, the same request is a new one. maxRejections of them are
-	// kept at most.
+	// rejectionTime is how long whoever asked can learn of a rejection. Whoever asks again, does so anew: the code may decide otherwise by then.
+	// maxRejections of them are kept at most.
 	rejectionTime = time.Minute
 	maxRejections = 64
 )
@@ -69,7 +69,9 @@ var (
 // admit adds an update.
 func (r *Run) admit(request *updatepb.Request) {
 	r.Admitted++
-	r.Updates[request.GetMeta().GetUpdateId()] = Update{Number: r.Admitted, Request: request}
+	id := request.GetMeta().GetUpdateId()
+	r.Updates[id] = Update{Number: r.Admitted, Request: request}
+	r.Rejected = slices.DeleteFunc(slices.Clone(r.Rejected), func(other Rejection) bool { return other.ID == id })
 }
 
 // reject forgets an update, and remembers for a time that it was rejected.
@@ -187,13 +189,13 @@ func (r *Run) rejection(id string, now time.Time) *failurepb.Failure {
 	return nil
 }
 
-// knowsUpdate reports whether the newest run has an update, or has just rejected it. One that has ended has those that it accepted.
+// knowsUpdate reports whether the newest run has an update. A run that has ended has those that it accepted.
 func (tx *transition) knowsUpdate(id string) bool {
 	if tx.run == nil {
 		return false
 	}
 	update, known := tx.run.Updates[id]
-	return known && (tx.run.Open() || update.Accepted > 0) || tx.run.rejection(id, tx.now) != nil
+	return known && (tx.run.Open() || update.Accepted > 0)
 }
 
 // admitUpdate adds an update to the run in progress. A worker gets it with the next workflow task.
@@ -211,8 +213,8 @@ func (tx *transition) admitUpdate(request *updatepb.Request) error {
 	}
 	r.admit(request)
 	tx.part.Admitted = append(tx.part.Admitted, request)
-	if r.FirstTask.IsZero() && r.Task.Scheduled == 0 {
-		tx.run.Task.Speculative = true
+	if !tx.paused() && r.Task.Scheduled == 0 {
+		tx.run.Task.Speculative = r.LastStarted > 0 || !r.FirstTask.IsZero()
 		tx.scheduleTask()
 	}
 	return nil

@@ -31,7 +31,9 @@ func (tx *transition) scheduleTaskSince(original time.Time) {
 		Attempt: max(r.Task.Attempt, 1), ScheduledTime: tx.now, OriginalTime: original, Timeout: r.taskTimeout(max(r.Task.Attempt, 1)),
 		StickyQueue: r.Sticky.Queue, StickyTimeout: r.Sticky.Timeout, Speculative: r.Task.Speculative,
 	}
-	tx.setFirstTask(time.Time{})
+	if !task.Speculative {
+		tx.setFirstTask(time.Time{})
+	}
 	if task.virtual() {
 		task.Scheduled = r.NextEvent
 	} else {
@@ -81,6 +83,7 @@ func (tx *transition) startTask(by poll) {
 	task := tx.run.Task
 	if task.virtual() && task.Scheduled != tx.run.NextEvent {
 		task.Attempt, task.Timeout, task.Speculative = 1, tx.run.taskTimeout(1), false
+		tx.setFirstTask(time.Time{})
 		task.Scheduled = tx.write(tx.run.scheduledAttributes(&task)).GetEventId()
 	}
 	task.StartedTime, task.RequestID, task.Identity, task.Updates = tx.now, by.requestID, by.identity, tx.run.Admitted
@@ -99,6 +102,7 @@ func (tx *transition) certain() {
 		return
 	}
 	task.Speculative = false
+	tx.setFirstTask(time.Time{})
 	if task.Attempt == 1 {
 		task.Scheduled = tx.write(tx.run.scheduledAttributes(&task)).GetEventId()
 	}

@@ -40,7 +40,7 @@ func isWaiting(request any) bool {
 	switch r := request.(type) {
 	case *workflowservice.PollWorkflowTaskQueueRequest, *workflowservice.PollActivityTaskQueueRequest, *workflowservice.PollNexusTaskQueueRequest,
 		*workflowservice.QueryWorkflowRequest, *workflowservice.UpdateWorkflowExecutionRequest,
-		*workflowservice.PollWorkflowExecutionUpdateRequest:
+		*workflowservice.PollWorkflowExecutionUpdateRequest, *workflowservice.ExecuteMultiOperationRequest:
 		return true
 	case *workflowservice.GetWorkflowExecutionHistoryRequest:
 		return r.WaitNewEvent

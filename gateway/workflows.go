@@ -17,16 +17,20 @@ import (
 func (s *workflowService) StartWorkflowExecution(
 	ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest,
 ) (*workflowservice.StartWorkflowExecutionResponse, error) {
-	err := cmp.Or(
-		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
-		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
-		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
-	)
-	if err != nil {
+	if err := checkStart(r); err != nil {
 		return nil, err
 	}
 	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
 	return route[workflowservice.StartWorkflowExecutionResponse](ctx, s.Gateway, subjects.VerbStart, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowId}, r)
+}
+
+// checkStart refuses what no start can be.
+func checkStart(r *workflowservice.StartWorkflowExecutionRequest) error {
+	return cmp.Or(
+		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
+		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
+		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
+	)
 }
 
 // SignalWithStartWorkflowExecution signals an execution, and starts it first if it does not run.

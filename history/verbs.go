@@ -72,6 +72,10 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbHistory:  read(s, (*Service).history),
 		subjects.VerbQuery:    read(s, (*Service).query),
 
+		subjects.VerbUpdate:          s.update,
+		subjects.VerbPollUpdate:      s.pollUpdate,
+		subjects.VerbUpdateWithStart: s.updateWithStart,
+
 		subjects.VerbHistoryReverse: read(s, (*Service).historyReverse),
 		subjects.VerbStartTask:      s.startTask,
 

@@ -10,6 +10,11 @@ const (
 	VerbTerminate       = "terminate"
 	VerbDescribe        = "describe"
 	VerbQuery           = "query"
+	// VerbUpdate, VerbPollUpdate and VerbUpdateWithStart do not wait: the owner answers how far an update has come. The last one is
+	// ExecuteMultiOperation, with a start and an update.
+	VerbUpdate          = "update"
+	VerbPollUpdate      = "poll-update"
+	VerbUpdateWithStart = "update-with-start"
 	// VerbStartScheduled starts an execution for a schedule: a wire.StartWorkflow in the codec's form. The answer is that of VerbStart.
 	VerbStartScheduled = "start-scheduled"
 	// VerbHistory is GetWorkflowExecutionHistory. The owner does not wait for a new event: it answers with what there is.

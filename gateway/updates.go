@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// UpdateWorkflowExecution asks the code of an execution for an update, and waits until the update has come as far as the request says, or the time
+// for a wait is over. A repeat with the same update ID is the same update.
+func (s *workflowService) UpdateWorkflowExecution(
+	ctx context.Context, r *workflowservice.UpdateWorkflowExecutionRequest,
+) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
+	if err := checkUpdate(r); err != nil {
+		return nil, err
+	}
+	workflow := schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}
+	found, err := s.awaitUpdate(ctx, workflow, r.WaitPolicy, func(ctx context.Context) (*updateProgress, error) {
+		return asProgress(routeRead[workflowservice.UpdateWorkflowExecutionResponse](ctx, s.Gateway, subjects.VerbUpdate, workflow, r))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &workflowservice.UpdateWorkflowExecutionResponse{Stage: found.stage, Outcome: found.outcome, UpdateRef: found.ref}, nil
+}
+
+// PollWorkflowExecutionUpdate waits until an update has come as far as the request says, or the time for a wait is over.
+func (s *workflowService) PollWorkflowExecutionUpdate(
+	ctx context.Context, r *workflowservice.PollWorkflowExecutionUpdateRequest,
+) (*workflowservice.PollWorkflowExecutionUpdateResponse, error) {
+	of := r.GetUpdateRef().GetWorkflowExecution()
+	if err := cmp.Or(checkExecution(of), checkName("UpdateId", r.GetUpdateRef().GetUpdateId())); err != nil {
+		return nil, err
+	}
+	workflow := schedule.Key{Namespace: r.Namespace, ID: of.GetWorkflowId()}
+	found, err := s.awaitUpdate(ctx, workflow, r.WaitPolicy, func(ctx context.Context) (*updateProgress, error) {
+		return asProgress(routeRead[workflowservice.PollWorkflowExecutionUpdateResponse](ctx, s.Gateway, subjects.VerbPollUpdate, workflow, r))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &workflowservice.PollWorkflowExecutionUpdateResponse{Stage: found.stage, Outcome: found.outcome, UpdateRef: found.ref}, nil
+}
+
+// ExecuteMultiOperation starts an execution, unless it runs, and asks its code for an update. No other operations go together.
+func (s *workflowService) ExecuteMultiOperation(
+	ctx context.Context, r *workflowservice.ExecuteMultiOperationRequest,
+) (*workflowservice.ExecuteMultiOperationResponse, error) {
+	start, asked, err := startAndUpdate(r)
+	if err != nil {
+		return nil, err
+	}
+	start.RequestId = cmp.Or(start.RequestId, uuid.NewString())
+	workflow := schedule.Key{Namespace: r.Namespace, ID: start.WorkflowId}
+	var all *workflowservice.ExecuteMultiOperationResponse
+	found, err := s.awaitUpdate(ctx, workflow, asked.WaitPolicy, func(ctx context.Context) (_ *updateProgress, err error) {
+		if all, err = routeRead[workflowservice.ExecuteMultiOperationResponse](ctx, s.Gateway, subjects.VerbUpdateWithStart, workflow, r); err != nil {
+			return nil, err
+		}
+		return asProgress(all.Responses[1].GetUpdateWorkflow(), nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	updated := all.Responses[1].GetUpdateWorkflow()
+	updated.Stage, updated.Outcome = found.stage, found.outcome
+	return all, nil
+}
+
+// startAndUpdate returns the operations of a request. The error is MultiOperationExecution if one of them is refused.
+func startAndUpdate(
+	r *workflowservice.ExecuteMultiOperationRequest,
+) (*workflowservice.StartWorkflowExecutionRequest, *workflowservice.UpdateWorkflowExecutionRequest, error) {
+	if len(r.Operations) != 2 || r.Operations[0].GetStartWorkflow() == nil || r.Operations[1].GetUpdateWorkflow() == nil {
+		return nil, nil, serviceerror.NewInvalidArgument("Operations have to be exactly [Start, Update].")
+	}
+	start, asked := r.Operations[0].GetStartWorkflow(), r.Operations[1].GetUpdateWorkflow()
+	startErr, updateErr := checkStart(start), checkUpdate(asked)
+	switch {
+	case start.Namespace != r.Namespace || asked.Namespace != r.Namespace:
+		return nil, nil, serviceerror.NewInvalidArgument("the operations are not in the namespace of the request.")
+	case startErr == nil && updateErr == nil && asked.WorkflowExecution.WorkflowId != start.WorkflowId:
+		updateErr = serviceerror.NewInvalidArgument("WorkflowId is not consistent with previous operation(s)")
+	case startErr == nil && updateErr == nil && asked.WorkflowExecution.RunId != "":
+		updateErr = serviceerror.NewInvalidArgument("RunId cannot be set.")
+	}
+	if startErr == nil && updateErr == nil {
+		return start, asked, nil
+	}
+	aborted := serviceerror.NewMultiOperationAborted("Operation was aborted.")
+	return nil, nil, serviceerror.NewMultiOperationExecution("Update-with-Start could not be executed.",
+		[]error{cmp.Or[error](startErr, aborted), cmp.Or[error](updateErr, aborted)})
+}
+
+// checkUpdate refuses what no update can be, and fills in what a request leaves open.
+func checkUpdate(r *workflowservice.UpdateWorkflowExecutionRequest) error {
+	if r.GetRequest().GetMeta() == nil || r.GetRequest().GetInput() == nil {
+		return serviceerror.NewInvalidArgument("Request is not complete: Meta and Input have to be set.")
+	}
+	r.Request.Meta.UpdateId = cmp.Or(r.Request.Meta.UpdateId, uuid.NewString())
+	if r.GetWaitPolicy().GetLifecycleStage() == enums.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_UNSPECIFIED {
+		r.WaitPolicy = &update.WaitPolicy{LifecycleStage: enums.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED}
+	}
+	return cmp.Or(
+		checkExecution(r.WorkflowExecution), checkRunID(r.FirstExecutionRunId), checkLength("UpdateId", r.Request.Meta.UpdateId),
+		checkName("the name of the update", r.Request.Input.Name), checkBlobs(r.Request.Input.Args, r.Request.Input.Header),
+	)
+}
+
+// updateProgress is how far an update has come.
+type updateProgress struct {
+	stage   enums.UpdateWorkflowExecutionLifecycleStage
+	outcome *update.Outcome
+	ref     *update.UpdateRef
+}
+
+func asProgress(response interface {
+	GetStage() enums.UpdateWorkflowExecutionLifecycleStage
+	GetOutcome() *update.Outcome
+	GetUpdateRef() *update.UpdateRef
+}, err error,
+) (*updateProgress, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &updateProgress{response.GetStage(), response.GetOutcome(), response.GetUpdateRef()}, nil
+}
+
+// awaitUpdate begins by first, and asks the owner until an update has come far enough, or the wait is over. A poll without a policy awaits
+// nothing.
+func (s *workflowService) awaitUpdate(
+	ctx context.Context, workflow schedule.Key, policy *update.WaitPolicy, first func(context.Context) (*updateProgress, error),
+) (*updateProgress, error) {
+	hints, end, err := s.hints(workflow, false)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	waiting, stop := waiting(ctx, historyWait, historyMargin)
+	defer stop()
+	defer context.AfterFunc(s.stopping, stop)()
+	wanted := policy.GetLifecycleStage()
+	found, err := first(ctx)
+	for p := (pace{firstRest, historyRound}); err == nil && found.stage < wanted && p.wait(waiting, hints); {
+		found, err = asProgress(routeRead[workflowservice.PollWorkflowExecutionUpdateResponse](ctx, s.Gateway, subjects.VerbPollUpdate, workflow,
+			&workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: workflow.Namespace, UpdateRef: found.ref}))
+	}
+	return found, err
+}
