@@ -180,6 +180,8 @@ func (e *executions) checkOperation(op *operation) {
 		e.checkSignal(op, find)
 	case subjects.VerbQuery:
 		e.checkQuery(op, find)
+	case subjects.VerbUpdate:
+		e.checkUpdate(op, find)
 	case subjects.VerbStartScheduled:
 		if n := e.begun(op); n != 1 {
 			find("start doubled", "it has begun %d runs", n)
@@ -246,6 +248,8 @@ func (op *operation) mayBeRefused() bool {
 		return exists
 	case subjects.VerbSignalWithStart:
 		return false
+	case subjects.VerbUpdate: // the workflow may be broken for the moment
+		return notFound || notReady
 	case subjects.VerbQuery: // it may find no worker in time
 		return notFound || notReady || isUnsure(op.err)
 	default:

@@ -30,6 +30,8 @@ type operation struct {
 	timeout  time.Duration
 	// retried says that a run that fails is tried again.
 	retried bool
+	// run is the run that has taken an update.
+	run string
 	// err is the answer, and text the run ID that a start answers with, or what a query does.
 	err      error
 	answered bool
@@ -52,7 +54,7 @@ func (w *world) clients() {
 	verbs := []string{
 		subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignalWithStart, subjects.VerbStart,
 		subjects.VerbStart, subjects.VerbRequestCancel, subjects.VerbTerminate, subjects.VerbResetSticky, subjects.VerbQuery, subjects.VerbQuery,
-		subjects.VerbDescribe, subjects.VerbHistory,
+		subjects.VerbDescribe, subjects.VerbHistory, subjects.VerbUpdate, subjects.VerbUpdate, subjects.VerbUpdate,
 	}
 	for range w.plan.Requests {
 		op := &operation{
@@ -115,6 +117,8 @@ func (n *node) carryOut(op *operation) (text string, err error) {
 		started := &workflowservice.SignalWithStartWorkflowExecutionResponse{}
 		err = n.insist(ctx, op.verb, op.id, op.signalWithStart(), started, drainLimit)
 		return started.GetRunId(), err
+	case subjects.VerbUpdate:
+		return n.update(ctx, op)
 	case subjects.VerbHistory:
 		_, err = n.fetchHistory(ctx, &commonpb.WorkflowExecution{WorkflowId: op.id}, drainLimit)
 		return "", err

@@ -174,6 +174,10 @@ func (w *flowWorker) workOn(ctx context.Context, task *workflowservice.PollWorkf
 		w.forget(run)
 		return nil
 	}
+	if back := response.GetResetHistoryEventId(); back > 0 { // the task is not in the history
+		events = events[:back]
+		w.remember(run, events)
+	}
 	w.note("task 2 ends "+string(task.GetTaskToken()), func() { w.world.executions.endTask(id, run, events) })
 	return response.GetWorkflowTask()
 }
@@ -186,8 +190,10 @@ func (w *flowWorker) completion(
 	if last := events[len(events)-1]; last.GetEventId() != task.GetStartedEventId() {
 		w.find("task", id, "the history of a task ends with event %d, and not with %d", last.GetEventId(), task.GetStartedEventId())
 	}
+	messages, commands := answerUpdates(task, events)
 	return &workflowservice.RespondWorkflowTaskCompletedRequest{
-		Namespace: namespace, TaskToken: task.GetTaskToken(), Identity: w.name, Commands: scriptOf(id).decide(events), ReturnNewWorkflowTask: true,
+		Namespace: namespace, TaskToken: task.GetTaskToken(), Identity: w.name, ReturnNewWorkflowTask: true, Messages: messages,
+		Commands: append(commands, scriptOf(id).decide(events)...),
 		StickyAttributes: &taskqueuepb.StickyExecutionAttributes{
 			WorkerTaskQueue: &taskqueuepb.TaskQueue{
 				Name: w.sticky, Kind: enumspb.TASK_QUEUE_KIND_STICKY, NormalName: taskQueue,

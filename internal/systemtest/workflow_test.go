@@ -123,18 +123,25 @@ func registerWorkflows(r registry) {
 	r.RegisterActivity(fail)
 	r.RegisterActivity(beatUntilCanceled)
 	registerFamily(r)
+	registerUpdates(r)
 }
 
-// replay checks by the SDK's replayer that the history of a run is what the workflow's code does.
-func (s *service) replay(run sdkclient.WorkflowRun) []*historypb.HistoryEvent {
+// events returns the history of a run.
+func (s *service) events(run sdkclient.WorkflowRun) (events []*historypb.HistoryEvent) {
 	s.t.Helper()
-	var events []*historypb.HistoryEvent
 	for all := s.GetWorkflowHistory(s.t.Context(), run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); all.HasNext(); {
 		event, err := all.Next()
 		require.NoError(s.t, err)
 		require.EqualValues(s.t, len(events)+1, event.GetEventId())
 		events = append(events, event)
 	}
+	return events
+}
+
+// replay checks by the SDK's replayer that the history of a run is what the workflow's code does.
+func (s *service) replay(run sdkclient.WorkflowRun) []*historypb.HistoryEvent {
+	s.t.Helper()
+	events := s.events(run)
 	replayer := sdkworker.NewWorkflowReplayer()
 	registerWorkflows(workflowsOnly{replayer})
 	require.NoError(s.t, replayer.ReplayWorkflowHistoryWithOptions(sdklog.NewStructuredLogger(natstest.Logger(s.t)), &historypb.History{Events: events},

@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	protocolpb "go.temporal.io/api/protocol/v1"
+	updatepb "go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// rejects says whether the code of workflows rejects an update; late that it completes it with a later task only.
+func rejects(updateID string) bool { return diceFor("rejects "+updateID).IntN(3) == 0 }
+func late(updateID string) bool    { return diceFor("late "+updateID).IntN(3) == 0 }
+
+// answerUpdates is what the code of a workflow says about the updates of a task, and about those that it accepted before.
+func answerUpdates(
+	task *workflowservice.PollWorkflowTaskQueueResponse, events []*historypb.HistoryEvent,
+) (messages []*protocolpb.Message, commands []*commandpb.Command) {
+	say := func(id, name string, body proto.Message) {
+		packed, err := anypb.New(body)
+		if err != nil {
+			panic(err)
+		}
+		message := &protocolpb.Message{Id: id + name, ProtocolInstanceId: id, Body: packed}
+		messages = append(messages, message)
+		if _, rejected := body.(*updatepb.Rejection); !rejected {
+			commands = append(commands, &commandpb.Command{
+				CommandType: enumspb.COMMAND_TYPE_PROTOCOL_MESSAGE,
+				Attributes: &commandpb.Command_ProtocolMessageCommandAttributes{
+					ProtocolMessageCommandAttributes: &commandpb.ProtocolMessageCommandAttributes{MessageId: message.GetId()},
+				},
+			})
+		}
+	}
+	respond := func(id string) {
+		say(id, "/complete", &updatepb.Response{
+			Meta: &updatepb.Meta{UpdateId: id}, Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloadOf("done " + id)}},
+		})
+	}
+	for _, id := range openUpdates(events) {
+		respond(id)
+	}
+	for _, message := range task.GetMessages() {
+		id := message.GetProtocolInstanceId()
+		if rejects(id) {
+			say(id, "/reject", &updatepb.Rejection{RejectedRequestMessageId: message.GetId(), Failure: &failurepb.Failure{Message: "no " + id}})
+			continue
+		}
+		say(id, "/accept", &updatepb.Acceptance{AcceptedRequestMessageId: message.GetId(), AcceptedRequestSequencingEventId: message.GetEventId()})
+		if !late(id) {
+			respond(id)
+		}
+	}
+	return messages, commands
+}
+
+// openUpdates are the updates that the code has accepted and not completed.
+func openUpdates(events []*historypb.HistoryEvent) (ids []string) {
+	completed := map[string]bool{}
+	for _, e := range events {
+		completed[e.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId()] = true
+	}
+	for _, e := range events {
+		if a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes(); a != nil && !completed[a.GetProtocolInstanceId()] {
+			ids = append(ids, a.GetProtocolInstanceId())
+		}
+	}
+	return ids
+}
+
+// update asks for an update until it is completed. The text is its outcome.
+func (n *node) update(ctx context.Context, op *operation) (text string, err error) {
+	request := &workflowservice.UpdateWorkflowExecutionRequest{
+		Namespace: namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: op.id},
+		Request: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: op.name}, Input: &updatepb.Input{Name: "update"}},
+	}
+	admitted := &workflowservice.UpdateWorkflowExecutionResponse{}
+	if err := n.insist(ctx, op.verb, op.id, request, admitted, drainLimit); err != nil {
+		return "", err
+	}
+	op.run = admitted.GetUpdateRef().GetWorkflowExecution().GetRunId()
+	poll := &workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: namespace, UpdateRef: admitted.GetUpdateRef()}
+	stage, outcome := admitted.GetStage(), admitted.GetOutcome()
+	for until := time.Now().Add(updatePatience); stage < enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED && time.Now().Before(until); {
+		if err := sleep.For(ctx, 300*time.Millisecond); err != nil {
+			return "", err
+		}
+		found := &workflowservice.PollWorkflowExecutionUpdateResponse{}
+		if err := n.insist(ctx, subjects.VerbPollUpdate, op.id, poll, found, drainLimit); err != nil {
+			return "", err
+		}
+		stage, outcome = found.GetStage(), found.GetOutcome()
+	}
+	switch {
+	case outcome.GetFailure() != nil:
+		return outcome.GetFailure().GetMessage(), nil
+	case outcome != nil:
+		return textOf(outcome.GetSuccess()), nil
+	}
+	return stage.String(), nil
+}
+
+// updatePatience is how long a client asks how far an update has come. One that is completed late waits for the workflow to do something.
+const updatePatience = 20 * time.Second
+
+// checkUpdate: what a client has heard of an update is what the history says.
+func (e *executions) checkUpdate(op *operation, find func(kind, format string, args ...any)) {
+	run := e.run(op.id, op.run)
+	if run == nil {
+		find("lost", "run %s has taken the update, and is in no journal", op.run)
+		return
+	}
+	accepted, completed := 0, 0
+	for _, event := range run.events {
+		if event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId() == op.name {
+			accepted++
+		}
+		if event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId() == op.name {
+			completed++
+		}
+	}
+	switch {
+	case accepted > 1 || completed > 1:
+		find("update doubled", "it was accepted %d times and completed %d times", accepted, completed)
+	case rejects(op.name) && (accepted > 0 || strings.HasPrefix(op.text, "done ")):
+		find("update", "it was rejected, and is in the history")
+	case strings.HasPrefix(op.text, "done ") && completed == 0:
+		find("lost", "the update was completed, and that is in no history")
+	case op.text == enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED.String() && accepted == 0:
+		find("lost", "the update was accepted, and that is in no history")
+	}
+}
