@@ -10,17 +10,14 @@ import (
 
 func (tx *transition) signalExternal(c commandContext) *failedCommand {
 	asked := c.GetSignalExternalWorkflowExecutionCommandAttributes()
-	message := ""
+	bad := enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES
 	switch {
 	case asked.GetExecution().GetWorkflowId() == "":
-		message = "workflow ID is not set"
+		return &failedCommand{bad, "workflow ID is not set"}
 	case asked.GetSignalName() == "":
-		message = "signal name is not set"
+		return &failedCommand{bad, "signal name is not set"}
 	case tx.isElsewhere(asked):
-		message = "a signal to another namespace is not possible"
-	}
-	if message != "" {
-		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES, message}
+		return &failedCommand{bad, "a signal to another namespace is not possible"}
 	}
 	if tx.run.outgoing(isSignal) >= maxPending {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED, tooMany("signals to other workflows")}
@@ -36,17 +33,14 @@ func (tx *transition) signalExternal(c commandContext) *failedCommand {
 
 func (tx *transition) cancelExternal(c commandContext) *failedCommand {
 	asked := c.GetRequestCancelExternalWorkflowExecutionCommandAttributes()
-	message := ""
+	bad := enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES
 	switch {
 	case asked.GetWorkflowId() == "":
-		message = "workflow ID is not set"
+		return &failedCommand{bad, "workflow ID is not set"}
 	case tx.isElsewhere(asked):
-		message = "a cancellation in another namespace is not possible"
+		return &failedCommand{bad, "a cancellation in another namespace is not possible"}
 	case tx.startsNow(asked.GetWorkflowId()):
-		message = "a child cannot be canceled by the workflow task that starts it: " + asked.GetWorkflowId()
-	}
-	if message != "" {
-		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES, message}
+		return &failedCommand{bad, "a child cannot be canceled by the workflow task that starts it: " + asked.GetWorkflowId()}
 	}
 	if tx.run.outgoing(isCancel) >= maxPending {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED, tooMany("cancellations of other workflows")}

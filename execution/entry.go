@@ -72,19 +72,24 @@ func (e *Entry) Marshal() ([]byte, error) {
 	stored := *e
 	stored.Parts = make([]Part, len(e.Parts))
 	for i, part := range e.Parts {
-		var err error
-		if part.Encoded, err = encode(part.Events); err != nil {
-			return nil, err
-		}
-		if part.EncodedBuffer, err = encode(part.Buffer); err != nil {
-			return nil, err
-		}
-		if part.EncodedUpdates, err = encode(part.Admitted); err != nil {
+		if err := part.encode(); err != nil {
 			return nil, err
 		}
 		stored.Parts[i] = part
 	}
 	return codec.Marshal(&stored)
+}
+
+// encode sets what is stored in Temporal's encoding.
+func (p *Part) encode() (err error) {
+	if p.Encoded, err = encode(p.Events); err != nil {
+		return err
+	}
+	if p.EncodedBuffer, err = encode(p.Buffer); err != nil {
+		return err
+	}
+	p.EncodedUpdates, err = encode(p.Admitted)
+	return err
 }
 
 // ParseEntry decodes what [Entry.Marshal] wrote. The error wraps codec.ErrFormat if the data is anything else.
@@ -97,20 +102,24 @@ func ParseEntry(data []byte) (*Entry, error) {
 		return nil, fmt.Errorf("execution: an entry has %d parts: %w", n, codec.ErrFormat)
 	}
 	for i := range entry.Parts {
-		part := &entry.Parts[i]
-		var err error
-		if part.Events, err = decode[historypb.HistoryEvent](part.Encoded); err != nil {
+		if err := entry.Parts[i].decode(); err != nil {
 			return nil, err
 		}
-		if part.Buffer, err = decode[historypb.HistoryEvent](part.EncodedBuffer); err != nil {
-			return nil, err
-		}
-		if part.Admitted, err = decode[updatepb.Request](part.EncodedUpdates); err != nil {
-			return nil, err
-		}
-		part.Encoded, part.EncodedBuffer, part.EncodedUpdates = nil, nil, nil
 	}
 	return &entry, nil
+}
+
+// decode reads what is stored in Temporal's encoding.
+func (p *Part) decode() (err error) {
+	if p.Events, err = decode[historypb.HistoryEvent](p.Encoded); err != nil {
+		return err
+	}
+	if p.Buffer, err = decode[historypb.HistoryEvent](p.EncodedBuffer); err != nil {
+		return err
+	}
+	p.Admitted, err = decode[updatepb.Request](p.EncodedUpdates)
+	p.Encoded, p.EncodedBuffer, p.EncodedUpdates = nil, nil, nil
+	return err
 }
 
 func encode[M proto.Message](all []M) ([][]byte, error) {

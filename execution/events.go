@@ -89,27 +89,10 @@ func startedBy(event *historypb.HistoryEvent) int64 {
 // setStarted gives a result the ID of the event with which its activity or child workflow started, which had none while both were buffered.
 func setStarted(event *historypb.HistoryEvent, started map[int64]int64) {
 	id := started[resultOf(event)]
-	if id == 0 {
+	if id == 0 || !isResult(event) {
 		return
 	}
-	switch a := event.Attributes.(type) {
-	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
-		a.ActivityTaskCompletedEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ActivityTaskFailedEventAttributes:
-		a.ActivityTaskFailedEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes:
-		a.ActivityTaskTimedOutEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ActivityTaskCanceledEventAttributes:
-		a.ActivityTaskCanceledEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes:
-		a.ChildWorkflowExecutionCompletedEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ChildWorkflowExecutionFailedEventAttributes:
-		a.ChildWorkflowExecutionFailedEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ChildWorkflowExecutionCanceledEventAttributes:
-		a.ChildWorkflowExecutionCanceledEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ChildWorkflowExecutionTimedOutEventAttributes:
-		a.ChildWorkflowExecutionTimedOutEventAttributes.StartedEventId = id
-	case *historypb.HistoryEvent_ChildWorkflowExecutionTerminatedEventAttributes:
-		a.ChildWorkflowExecutionTerminatedEventAttributes.StartedEventId = id
-	}
+	m := event.ProtoReflect()
+	attributes := m.Mutable(m.WhichOneof(m.Descriptor().Oneofs().ByName("attributes"))).Message()
+	attributes.Set(attributes.Descriptor().Fields().ByName("started_event_id"), protoreflect.ValueOfInt64(id))
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -69,22 +70,13 @@ func (s *Service) inBackground(do func(context.Context) error, ended func(error)
 
 // perform does what an entry makes due. All of it is tried, whatever fails.
 func (s *Service) perform(ctx context.Context, key schedule.Key, work *execution.Work) error {
-	var todo []func() error
-	for _, ending := range work.Endings {
-		todo = append(todo, func() error { return s.tell(ctx, key, ending) })
-	}
-	for _, o := range work.Offers {
-		todo = append(todo, func() error { return s.offer(ctx, key, o) })
-	}
-	for _, child := range work.Children {
-		todo = append(todo, func() error { return s.startChild(ctx, key, child) })
-	}
-	for _, orphan := range work.Orphans {
-		todo = append(todo, func() error { return s.endOrphan(ctx, key, orphan) })
-	}
-	for _, out := range work.Outgoing {
-		todo = append(todo, func() error { return s.send(ctx, key, out) })
-	}
+	todo := slices.Concat(
+		each(work.Endings, func(e execution.Ending) error { return s.tell(ctx, key, e) }),
+		each(work.Offers, func(o execution.Offer) error { return s.offer(ctx, key, o) }),
+		each(work.Children, func(c execution.ChildStart) error { return s.startChild(ctx, key, c) }),
+		each(work.Orphans, func(o execution.Orphaned) error { return s.endOrphan(ctx, key, o) }),
+		each(work.Outgoing, func(o execution.Outgoing) error { return s.send(ctx, key, o) }),
+	)
 	if len(todo) == 1 {
 		return todo[0]()
 	}
@@ -94,6 +86,13 @@ func (s *Service) perform(ctx context.Context, key schedule.Key, work *execution
 		group.Go(do)
 	}
 	return group.Wait()
+}
+
+func each[T any](all []T, do func(T) error) (todo []func() error) {
+	for _, one := range all {
+		todo = append(todo, func() error { return do(one) })
+	}
+	return todo
 }
 
 // offer offers one task to workers, or puts it into the backlog.

@@ -91,10 +91,10 @@ func (s *Service) updateWithStart(ctx context.Context, at subjects.Request, data
 	if err != nil {
 		return nil, err
 	}
-	if len(request.GetOperations()) != 2 {
-		return nil, serviceerror.NewInvalidArgument("Operations have to be exactly [Start, Update].")
+	start, update, err := startAndUpdate(request)
+	if err != nil {
+		return nil, err
 	}
-	start, update := request.GetOperations()[0].GetStartWorkflow(), request.GetOperations()[1].GetUpdateWorkflow()
 	key, err := s.keyOf(at, start.GetWorkflowId())
 	if err != nil {
 		return nil, err
@@ -109,6 +109,15 @@ func (s *Service) updateWithStart(ctx context.Context, at subjects.Request, data
 	return multiOperation(started.(*workflowservice.StartWorkflowExecutionResponse), &workflowservice.UpdateWorkflowExecutionResponse{
 		Stage: found.GetStage(), Outcome: found.GetOutcome(), UpdateRef: found.GetUpdateRef(),
 	}), nil
+}
+
+func startAndUpdate(
+	r *workflowservice.ExecuteMultiOperationRequest,
+) (*workflowservice.StartWorkflowExecutionRequest, *workflowservice.UpdateWorkflowExecutionRequest, error) {
+	if len(r.GetOperations()) != 2 {
+		return nil, nil, serviceerror.NewInvalidArgument("Operations have to be exactly [Start, Update].")
+	}
+	return r.GetOperations()[0].GetStartWorkflow(), r.GetOperations()[1].GetUpdateWorkflow(), nil
 }
 
 func multiOperation(

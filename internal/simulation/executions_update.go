@@ -122,15 +122,7 @@ func (e *executions) checkUpdate(op *operation, find func(kind, format string, a
 		find("lost", "run %s has taken the update, and is in no journal", op.run)
 		return
 	}
-	accepted, completed := 0, 0
-	for _, event := range run.events {
-		if event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId() == op.name {
-			accepted++
-		}
-		if event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId() == op.name {
-			completed++
-		}
-	}
+	accepted, completed := run.countUpdate(op.name)
 	switch {
 	case accepted > 1 || completed > 1:
 		find("update doubled", "it was accepted %d times and completed %d times", accepted, completed)
@@ -141,4 +133,17 @@ func (e *executions) checkUpdate(op *operation, find func(kind, format string, a
 	case op.text == enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED.String() && accepted == 0:
 		find("lost", "the update was accepted, and that is in no history")
 	}
+}
+
+// countUpdate counts the events by which an update was accepted and completed.
+func (run *executionRun) countUpdate(id string) (accepted, completed int) {
+	for _, event := range run.events {
+		if event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId() == id {
+			accepted++
+		}
+		if event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId() == id {
+			completed++
+		}
+	}
+	return accepted, completed
 }
