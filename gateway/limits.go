@@ -35,17 +35,29 @@ func isUnlimited(method string) bool {
 	return len(needed.anyOf) == 0 || needed.everywhere || slices.Contains(needed.anyOf, subjects.RightAdmin)
 }
 
-// isWaiting reports whether a request may wait for something to happen.
-func isWaiting(request any) bool {
+// waits says who waits with a request for something to happen.
+type waits int
+
+const (
+	nobodyWaits waits = iota
+	clientWaits
+	workerWaits
+)
+
+// whoWaits says who may wait with a request.
+func whoWaits(request any) waits {
 	switch r := request.(type) {
-	case *workflowservice.PollWorkflowTaskQueueRequest, *workflowservice.PollActivityTaskQueueRequest, *workflowservice.PollNexusTaskQueueRequest,
-		*workflowservice.QueryWorkflowRequest, *workflowservice.UpdateWorkflowExecutionRequest,
-		*workflowservice.PollWorkflowExecutionUpdateRequest, *workflowservice.ExecuteMultiOperationRequest:
-		return true
+	case *workflowservice.PollWorkflowTaskQueueRequest, *workflowservice.PollActivityTaskQueueRequest, *workflowservice.PollNexusTaskQueueRequest:
+		return workerWaits
+	case *workflowservice.QueryWorkflowRequest, *workflowservice.UpdateWorkflowExecutionRequest, *workflowservice.PollWorkflowExecutionUpdateRequest,
+		*workflowservice.ExecuteMultiOperationRequest:
+		return clientWaits
 	case *workflowservice.GetWorkflowExecutionHistoryRequest:
-		return r.WaitNewEvent
+		if r.WaitNewEvent {
+			return clientWaits
+		}
 	}
-	return false
+	return nobodyWaits
 }
 
 // limits holds the requests of each namespace to what this gateway accepts. Other gateways accept as much. The zero value is ready. It is safe
@@ -58,7 +70,8 @@ type limits struct {
 // usage is what one namespace uses.
 type usage struct {
 	requests, lists *rate.Limiter // nil before the first
-	waiting         int
+	// waiting are the requests that wait, by who waits: clients that wait for results must not keep out the workers that bring them.
+	waiting [workerWaits + 1]int
 }
 
 // enter admits a request of a namespace. The caller calls leave when it has been answered.
@@ -76,18 +89,19 @@ func (l *limits) enter(n *schedule.Namespace, method string, request any, now ti
 	if !take(limit, perSecond, now) {
 		return nil, exhausted(enums.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace %s has had its %v requests of this second (limits.%s)", n.Name, perSecond, field)
 	}
-	if !isWaiting(request) {
+	who := whoWaits(request)
+	if who == nobodyWaits {
 		return func() {}, nil
 	}
 	most := cmp.Or(n.Limits.MaxWorkflowPolls, schedule.DefaultMaxWorkflowPolls)
-	if u.waiting >= most {
+	if u.waiting[who] >= most {
 		return nil, exhausted(enums.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT, "%d requests of namespace %s wait already (limits.maxWorkflowPolls)", most, n.Name)
 	}
-	u.waiting++
+	u.waiting[who]++
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		u.waiting--
+		u.waiting[who]--
 	}), nil
 }
 
@@ -138,7 +152,7 @@ func (l *limits) forget(exists func(namespace string) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, u := range l.of {
-		if u.waiting == 0 && !exists(name) {
+		if u.waiting == [workerWaits + 1]int{} && !exists(name) {
 			delete(l.of, name)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/carillon-scheduler/carillon/gateway"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // limited is an installation whose time stands still, and whose namespace busy has limits.
@@ -37,7 +38,12 @@ func newLimited(t *testing.T, limits schedule.NamespaceLimits) *limited {
 	l.installation, l.ask = installHTTP(t, func(c *gateway.Config) {
 		c.Now = func() time.Time { return time.Unix(l.now.Load(), 0) }
 	})
-	l.owners(func(request) (proto.Message, error) { return nil, nil })
+	l.owners(func(r request) (proto.Message, error) {
+		if r.verb == subjects.VerbHistory { // nothing new, so the client waits
+			return &workflowservice.GetWorkflowExecutionHistoryResponse{NextPageToken: []byte("next")}, nil
+		}
+		return nil, nil
+	})
 	api, err := client.New(l.conn, client.Config{Prefix: l.names.Prefix()})
 	require.NoError(t, err)
 	_, err = api.CreateNamespace(t.Context(), "busy", schedule.CreateNamespaceRequest{Limits: limits})
@@ -102,30 +108,54 @@ func TestLimitsOfRequests(t *testing.T) {
 	require.NoError(t, l.list("busy"))
 }
 
-// TestLimitOfPolls: a poll that ends makes room for the next.
+// TestLimitOfPolls: a poll that ends makes room for the next, and so does a client that waits no longer.
 func TestLimitOfPolls(t *testing.T) {
 	t.Parallel()
 	l := newLimited(t, schedule.NamespaceLimits{MaxWorkflowPolls: 1})
-	for range 2 {
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { // the request below may have come first
-			err := l.poll(ctx, "busy")
-			for ctx.Err() == nil {
-				err = l.poll(ctx, "busy")
-			}
-			ended <- err
-		}()
-		natstest.Eventually(t, patience, "the poll waits", func() bool {
-			brief, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer end()
-			refused, ok := errors.AsType[*serviceerror.ResourceExhausted](l.history(brief, "busy"))
-			return ok && refused.Cause == enums.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT && refused.Scope == enums.RESOURCE_EXHAUSTED_SCOPE_NAMESPACE
-		})
-		require.NoError(t, l.describe("busy"), "what does not wait goes on")
-		stop()
-		assert.Error(t, <-ended)
+	for _, wait := range []func(context.Context, string) error{l.poll, l.history} {
+		for range 2 {
+			stop := l.fill(wait)
+			require.NoError(t, l.describe("busy"), "what does not wait goes on")
+			stop()
+		}
 	}
+}
+
+// fill lets a request wait, so that there is no room for another of its kind, until stop is called.
+func (l *limited) fill(wait func(context.Context, string) error) (stop func()) {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(l.t.Context())
+	ended := make(chan error, 1)
+	go func() { // the request below may have come first
+		err := wait(ctx, "busy")
+		for ctx.Err() == nil {
+			err = wait(ctx, "busy")
+		}
+		ended <- err
+	}()
+	natstest.Eventually(l.t, patience, "the request waits", func() bool { return l.full(wait) })
+	return func() {
+		cancel()
+		assert.Error(l.t, <-ended)
+	}
+}
+
+// full reports whether a request that would wait is refused.
+func (l *limited) full(wait func(context.Context, string) error) bool {
+	brief, end := context.WithTimeout(l.t.Context(), 50*time.Millisecond)
+	defer end()
+	refused, ok := errors.AsType[*serviceerror.ResourceExhausted](wait(brief, "busy"))
+	return ok && refused.Cause == enums.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT && refused.Scope == enums.RESOURCE_EXHAUSTED_SCOPE_NAMESPACE
+}
+
+// TestClientsThatWaitLeaveRoomForWorkers: however many clients wait for their results, the polls of the workers that would bring these are let in.
+func TestClientsThatWaitLeaveRoomForWorkers(t *testing.T) {
+	t.Parallel()
+	l := newLimited(t, schedule.NamespaceLimits{MaxWorkflowPolls: 1})
+	defer l.fill(l.history)()
+	assert.False(t, l.full(l.poll), "clients have not taken the place of a worker")
+	defer l.fill(l.poll)()
+	assert.True(t, l.full(l.history))
 }
 
 // history waits for an event.

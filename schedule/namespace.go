@@ -71,8 +71,8 @@ type NamespaceLimits struct {
 	// not among the others; zero means [DefaultWorkflowListsPerSecond].
 	WorkflowRequestsPerSecond float64 `json:"workflowRequestsPerSecond,omitempty"`
 	WorkflowListsPerSecond    float64 `json:"workflowListsPerSecond,omitempty"`
-	// MaxWorkflowPolls is how many requests of Temporal's clients may wait at each gateway: polls of workers, queries, and those that wait for
-	// the end of an execution. Zero means [DefaultMaxWorkflowPolls].
+	// MaxWorkflowPolls is how many polls of workers may wait at each gateway, and how many other requests of Temporal's clients beside them:
+	// queries, and those that wait for the end of an execution. Zero means [DefaultMaxWorkflowPolls].
 	MaxWorkflowPolls int `json:"maxWorkflowPolls,omitempty"`
 	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the maximum.
 	EventRetention Duration `json:"eventRetention,omitempty"`
