@@ -21,7 +21,7 @@
 // So nothing is lost by a crash, and each task is offered once in the ordinary case. A task that is offered twice is started once: the state
 // tells.
 //
-// A delayed message comes at or before the next deadline of each workflow ID. It is armed beside the append of the entry that brings the
+// A delayed message comes at or before the next deadline of each workflow ID. If the last entry of the journal is an end, nothing is due. It is armed beside the append of the entry that brings the
 // deadline, and only if the journal says that no earlier one comes. It wakes the pool through the task stream, as other timers do
 // (internal/loop). It is the net: a process that has the execution in memory also has a timer for the next deadline, which is punctual.
 //

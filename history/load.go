@@ -21,6 +21,11 @@ func executionKey(key schedule.Key) execution.Key {
 // refresh brings a slot up to the end of its journal, and reports whether it was behind. The caller has the turn.
 func (s *Service) refresh(ctx context.Context, of *slot) (changed bool, err error) {
 	last, err := s.journals.Last(ctx, of.shard, of.key)
+	return s.bring(ctx, of, last, err)
+}
+
+// bring is refresh for a caller that has asked for the last entry, and got an error or none.
+func (s *Service) bring(ctx context.Context, of *slot, last journal.Entry, err error) (changed bool, _ error) {
 	if errors.Is(err, journal.ErrNone) {
 		changed = of.state == nil || of.state.Sequence != 0
 		if changed {

@@ -90,6 +90,31 @@ func TestTimerOutlivesItsProcess(t *testing.T) {
 	b.complete(task, end())
 }
 
+// TestAMessageForAnExecutionThatHasEnded: a process that does not have it in memory does not read its journal for a delayed message.
+func TestAMessageForAnExecutionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, stop := b.run()
+	for _, id := range []string{"ended", "open"} {
+		b.start(id)
+		commands := []*commandpb.Command{end()}
+		if id == "open" {
+			commands = []*commandpb.Command{timer("t", time.Hour)}
+		}
+		b.complete(b.pollWorkflow(), commands...)
+	}
+	b.settled()
+	stop()
+	s, _ := b.run()
+	for _, id := range []string{"ended", "open"} {
+		require.NoError(t, s.come(t.Context(), b.key(id), time.Now()))
+	}
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	require.Contains(t, s.slots.all, b.key("open"))
+	require.NotContains(t, s.slots.all, b.key("ended"))
+}
+
 // TestHeartbeatsOutliveTheirProcess: an activity that sends heartbeats does not time out although the process that got them is gone, and does
 // time out when they cease.
 func TestHeartbeatsOutliveTheirProcess(t *testing.T) {

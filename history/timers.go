@@ -64,8 +64,26 @@ func (w waker) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 			fired = group[i].Stored
 		}
 	}
-	if _, err := w.transition(ctx, key, execution.TimerDue{Came: fired}); err != nil {
+	if err := w.come(ctx, key, fired); err != nil {
 		return loop.Retry(err)
 	}
 	return loop.Done()
+}
+
+// come lets happen what is due when a delayed message has come. Most executions have ended by then. If this process does not have one in memory, the
+// last entry alone tells, and the journal need not be read.
+func (s *Service) come(ctx context.Context, key schedule.Key, fired time.Time) error {
+	return s.with(ctx, key, func(of *slot) error {
+		if of.state == nil {
+			last, err := s.journals.Last(ctx, of.shard, of.key)
+			if err == nil && execution.EndsWith(last.Data) {
+				return nil
+			}
+			if _, err := s.bring(ctx, of, last, err); err != nil {
+				return err
+			}
+		}
+		_, err := s.change(ctx, of, execution.TimerDue{Came: fired})
+		return err
+	})
 }
