@@ -7,6 +7,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -46,8 +48,36 @@ func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
 	}
 	timeouts.set(attributes)
 	event := tx.writeFor(c, attributes)
-	tx.setActivity(ActivityRecord{Event: event.GetEventId(), Attempt: 1, Due: tx.now})
+	record := ActivityRecord{Event: event.GetEventId(), Attempt: 1, Due: tx.now}
+	if asked.GetRequestEagerExecution() && tx.mayBeEager(attributes) {
+		record.Started, record.RequestID, record.Identity = tx.now, tx.by.requestID, tx.by.identity
+		tx.eager = append(tx.eager, record.Event)
+	}
+	tx.setActivity(record)
 	return nil
+}
+
+// maxEager bounds the inputs of the activities that a worker gets with the answer to a workflow task, in bytes. There must be room for the next
+// workflow task, too.
+const maxEager = 128 << 10
+
+// mayBeEager reports whether the worker that completes the workflow task may have an activity at once. It must be for the queue that the worker
+// polls.
+func (tx *transition) mayBeEager(a *historypb.ActivityTaskScheduledEventAttributes) bool {
+	size := proto.Size(a)
+	for _, event := range tx.eager {
+		size += proto.Size(tx.run.Activities[event].Attributes)
+	}
+	return size <= maxEager && a.GetTaskQueue().GetName() == tx.run.Attributes.GetTaskQueue().GetName()
+}
+
+// eagerTasks are the activities that the worker gets with the answer.
+func (tx *transition) eagerTasks() (tasks []*workflowservice.PollActivityTaskQueueResponse) {
+	for _, event := range tx.eager {
+		activity := tx.run.Activities[event]
+		tasks = append(tasks, tx.attempt(&activity))
+	}
+	return tasks
 }
 
 // timeouts are those of an activity.

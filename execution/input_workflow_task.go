@@ -91,13 +91,13 @@ func (tx *transition) checkTask(token Token) error {
 	return nil
 }
 
-// CompleteWorkflowTask is what a worker's code decided. The reply is a *workflowservice.RespondWorkflowTaskCompletedResponse; if it brings
-// the next task, that task lacks its history: see [Decision.History]. If a command is not valid, the task fails, and the [Decision] has both an entry
+// CompleteWorkflowTask is what a worker's code decided. The reply is a *workflowservice.RespondWorkflowTaskCompletedResponse, with the
+// activities that the worker may begin at once; if it brings the next task, that task lacks its history: see [Decision.History]. If a command is not valid, the task fails, and the [Decision] has both an entry
 // and a refusal.
 type CompleteWorkflowTask struct {
 	Token   Token
 	Request *workflowservice.RespondWorkflowTaskCompletedRequest
-	// RequestID identifies the poll that the response stands for, if it brings the next task.
+	// RequestID identifies the poll that the response stands for, if it brings the next task or activities.
 	RequestID string
 }
 
@@ -117,6 +117,7 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 		}
 	}
 	before := tx.save()
+	tx.by = poll{in.RequestID, in.Request.GetIdentity()}
 	failed := tx.complete(in.Request)
 	if failed != nil {
 		tx.restore(before)
@@ -133,6 +134,7 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 		tx.followUp()
 		return response, nil
 	}
+	response.ActivityTasks = tx.eagerTasks()
 	if tx.flush() || in.Request.GetForceCreateNewWorkflowTask() {
 		tx.scheduleTaskSince(original)
 	} else if tx.run.unsent(tx.sent) {
@@ -141,7 +143,7 @@ func (in CompleteWorkflowTask) decide(tx *transition) (proto.Message, error) {
 	}
 	if tx.run.Task.Scheduled != 0 {
 		if in.Request.GetReturnNewWorkflowTask() {
-			tx.startTask(poll{in.RequestID, in.Request.GetIdentity()})
+			tx.startTask(tx.by)
 			response.WorkflowTask = tx.taskInProgress(tx.run.Task.StickyQueue)
 		}
 	}

@@ -205,6 +205,7 @@ func (m *model) command(t *rapid.T) *commandpb.Command {
 			"heartbeat=" + rapid.SampledFrom([]string{"0s", "2s"}).Draw(t, "heartbeat"),
 			"schedule-to-start=" + rapid.SampledFrom([]string{"0s", "3s"}).Draw(t, "schedule-to-start"),
 			"attempts=" + rapid.SampledFrom([]string{"0", "1", "2"}).Draw(t, "attempts"),
+			"eager=" + rapid.SampledFrom([]string{"", "yes"}).Draw(t, "eager"),
 		})
 	case "timer":
 		return command(t, []string{"timer", fmt.Sprintf("id=t%d", m.names), "after=" + rapid.SampledFrom([]string{"1s", "4s"}).Draw(t, "after")})

@@ -403,6 +403,9 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 	case *workflowservice.PollWorkflowTaskQueueResponse:
 		s.gotTask(out, reply, decision.History)
 	case *workflowservice.RespondWorkflowTaskCompletedResponse:
+		for _, activity := range reply.GetActivityTasks() {
+			s.gotActivity(out, activity)
+		}
 		if reply.GetResetHistoryEventId() != 0 {
 			fmt.Fprintf(out, "nothing is left, back to event %d\n", reply.GetResetHistoryEventId())
 		}
@@ -410,10 +413,7 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 			s.gotTask(out, reply.GetWorkflowTask(), decision.History)
 		}
 	case *workflowservice.PollActivityTaskQueueResponse:
-		token, err := ParseToken(reply.GetTaskToken())
-		require.NoError(s.t, err)
-		s.attempts[reply.GetActivityId()] = token
-		fmt.Fprintf(out, "activity %s attempt %d%s\n", reply.GetActivityId(), reply.GetAttempt(), detailsText(reply.GetHeartbeatDetails()))
+		s.gotActivity(out, reply)
 	case *workflowservice.RecordActivityTaskHeartbeatResponse:
 		fmt.Fprintf(out, "cancel requested: %v\n", reply.GetCancelRequested())
 	case *workflowservice.StartWorkflowExecutionResponse:
@@ -421,6 +421,13 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 	case *workflowservice.SignalWithStartWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
 	}
+}
+
+func (s *story) gotActivity(out *strings.Builder, task *workflowservice.PollActivityTaskQueueResponse) {
+	token, err := ParseToken(task.GetTaskToken())
+	require.NoError(s.t, err)
+	s.attempts[task.GetActivityId()] = token
+	fmt.Fprintf(out, "activity %s attempt %d%s\n", task.GetActivityId(), task.GetAttempt(), detailsText(task.GetHeartbeatDetails()))
 }
 
 func (s *story) gotTask(out *strings.Builder, task *workflowservice.PollWorkflowTaskQueueResponse, history *History) {
@@ -860,7 +867,10 @@ func scheduleCommand(t tester, args map[string]string) *commandpb.Command {
 		StartToCloseTimeout: duration(t, args["start-to-close"]), ScheduleToCloseTimeout: duration(t, args["schedule-to-close"]),
 		ScheduleToStartTimeout: duration(t, args["schedule-to-start"]), HeartbeatTimeout: duration(t, args["heartbeat"]),
 	}
-	attributes.RetryPolicy = attempts(t, args["attempts"])
+	attributes.RetryPolicy, attributes.RequestEagerExecution = attempts(t, args["attempts"]), args["eager"] != ""
+	if args["queue"] != "" {
+		attributes.TaskQueue = &taskqueuepb.TaskQueue{Name: args["queue"]}
+	}
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
 		ScheduleActivityTaskCommandAttributes: attributes,
 	}}

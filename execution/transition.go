@@ -30,6 +30,9 @@ type transition struct {
 	// sent is the number of the last update that the worker has which completes a task, and messages what it says about updates.
 	sent     int64
 	messages []*protocolpb.Message
+	// by is who completes a workflow task, and eager are the events of the activities that it gets with the answer.
+	by    poll
+	eager []int64
 	// dropped is the event that the worker goes back to, because nothing of its task is left; zero if something is.
 	dropped int64
 	// came is when a delayed message has come, by the clock of NATS; zero if none has. arms is for when one is to be armed; zero for none.
@@ -207,16 +210,17 @@ type saved struct {
 	part    Part
 	arrived int
 	next    *successor
+	eager   []int64
 }
 
 // save returns what the transition has come to, for restore.
 func (tx *transition) save() saved {
 	part := *tx.part
 	part.Events, part.Activities, part.Rejected = slices.Clip(part.Events), slices.Clone(part.Activities), slices.Clip(part.Rejected)
-	return saved{tx.run.clone(), part, tx.arrived, tx.next}
+	return saved{tx.run.clone(), part, tx.arrived, tx.next, tx.eager}
 }
 
 // restore undoes everything since save.
 func (tx *transition) restore(s saved) {
-	tx.run, *tx.part, tx.arrived, tx.next = s.run, s.part, s.arrived, s.next
+	tx.run, *tx.part, tx.arrived, tx.next, tx.eager = s.run, s.part, s.arrived, s.next, s.eager
 }

@@ -61,11 +61,19 @@ func (w *world) clients() {
 			verb: verbs[rng.IntN(len(verbs))], id: fmt.Sprintf("w%d-%d", w.seed, rng.IntN(w.plan.Executions)), timeout: someTimeout(rng),
 			conflict: enumspb.WorkflowIdConflictPolicy(rng.IntN(4)),
 		}
-		if op.mayBeForChild() && rng.IntN(4) == 0 {
+		if op.mayBeForChild() && rng.IntN(4) < op.forChildren() {
 			op.id = (&childPlan{hangs: rng.IntN(2) == 0}).workflowID(op.id, rng.IntN(3))
 		}
 		w.operate(op, w.moment(between(rng, 0, w.plan.Duration)))
 	}
+}
+
+// forChildren is how many of four operations are for children: those that end one end no workflow that others need.
+func (op *operation) forChildren() int {
+	if op.verb == subjects.VerbTerminate {
+		return 3
+	}
+	return 1
 }
 
 // mayBeForChild reports whether an operation begins no run: only parents start children.

@@ -45,6 +45,8 @@ type activityPlan struct {
 	attempts int32
 	lasts    time.Duration
 	beats    bool
+	// eager says that the worker of the workflow may begin it at once.
+	eager bool
 }
 
 // diceFor are numbers that depend on a text alone.
@@ -95,7 +97,7 @@ func scriptOf(workflowID string) script {
 func someActivity(dice *rand.Rand) activityPlan {
 	return activityPlan{
 		failures: dice.IntN(4) / 2, silent: dice.IntN(6) == 0, attempts: int32(dice.IntN(3)),
-		lasts: between(dice, 0, 3*time.Second), beats: dice.IntN(3) == 0,
+		lasts: between(dice, 0, 3*time.Second), beats: dice.IntN(3) == 0, eager: dice.IntN(2) == 0,
 	}
 }
 
@@ -337,7 +339,7 @@ const (
 func (p activityPlan) command(id string) *commandpb.Command {
 	a := &commandpb.ScheduleActivityTaskCommandAttributes{
 		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: "work"}, TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue},
-		StartToCloseTimeout: durationpb.New(attemptTime), ScheduleToCloseTimeout: durationpb.New(10 * time.Minute),
+		StartToCloseTimeout: durationpb.New(attemptTime), ScheduleToCloseTimeout: durationpb.New(10 * time.Minute), RequestEagerExecution: p.eager,
 		RetryPolicy: &commonpb.RetryPolicy{
 			InitialInterval: durationpb.New(300 * time.Millisecond), BackoffCoefficient: 2, MaximumAttempts: p.attempts,
 			MaximumInterval: durationpb.New(3 * time.Second),

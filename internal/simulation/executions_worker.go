@@ -33,6 +33,8 @@ type flowWorker struct {
 	polls  *offer.Polls
 	sticky string
 
+	eager sync.WaitGroup // of the activities that came with answers
+
 	mu sync.Mutex
 	// cache has the history of runs up to the start of the last workflow task that the worker has completed.
 	cache map[string][]*historypb.HistoryEvent
@@ -58,6 +60,7 @@ func (n *node) serveExecutions(ctx context.Context) {
 		panic(err) // the configuration is ours
 	}
 	var running sync.WaitGroup
+	defer w.eager.Wait()
 	defer running.Wait()
 	running.Go(func() { _ = w.polls.Run(ctx) })
 	queues := []polled{
@@ -173,6 +176,9 @@ func (w *flowWorker) workOn(ctx context.Context, task *workflowservice.PollWorkf
 	if w.insist(ctx, subjects.VerbCompleteWorkflowTask, id, w.completion(task, events), response, pollTime) != nil {
 		w.forget(run)
 		return nil
+	}
+	for _, activity := range response.GetActivityTasks() {
+		w.eager.Go(func() { w.workOnActivity(ctx, activity) })
 	}
 	if back := response.GetResetHistoryEventId(); back > 0 { // the task is not in the history
 		events = events[:back]
@@ -295,6 +301,11 @@ func (w *flowWorker) activityTask(ctx context.Context, data []byte) {
 		w.find("task", "", "%v", err)
 		return
 	}
+	w.workOnActivity(ctx, task)
+}
+
+// workOnActivity works on an attempt of an activity.
+func (w *flowWorker) workOnActivity(ctx context.Context, task *workflowservice.PollActivityTaskQueueResponse) {
 	token, err := execution.ParseToken(task.GetTaskToken())
 	if err != nil {
 		w.find("task", "", "the token of an activity: %v", err)
