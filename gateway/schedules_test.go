@@ -133,6 +133,7 @@ func TestScheduleFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, found("globex"))
 	assert.Empty(t, in.describeSchedule("s").Memo.Fields)
+	assert.Nil(t, in.describeSchedule("s").SearchAttributes, "SDKs tell none from an empty set")
 }
 
 // TestInitialPatch: both ways in which a new schedule is triggered leave one trigger, also if the request is repeated.

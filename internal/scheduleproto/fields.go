@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Fields returns the memo and the search attributes of a schedule itself. Neither is nil.
+// Fields returns the memo and the search attributes of a schedule itself. The memo is not nil; the search attributes are if there are none.
 func Fields(s *schedule.Schedule) (*commonpb.Memo, *commonpb.SearchAttributes, error) {
 	memo, problem := workflows.Fields(s.Memo)
 	if problem != nil {
@@ -17,6 +17,9 @@ func Fields(s *schedule.Schedule) (*commonpb.Memo, *commonpb.SearchAttributes, e
 	if problem != nil {
 		return nil, nil, schedule.Errorf(schedule.CodeInternal, "the stored search attributes cannot be shown: %s %s", problem.Path,
 			problem.Message)
+	}
+	if len(attributes) == 0 {
+		return &commonpb.Memo{Fields: memo}, nil, nil // SDKs tell none from an empty set
 	}
 	return &commonpb.Memo{Fields: memo}, &commonpb.SearchAttributes{IndexedFields: attributes}, nil
 }
