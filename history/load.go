@@ -155,10 +155,14 @@ func beats(run *execution.Run) bool {
 	return false
 }
 
-// find returns the run with an ID that is not the newest one, as it was at its end, by a walk through the whole journal.
+// find returns the run with an ID that is not the newest one, as it was at its end.
 func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.State, error) {
 	state := &execution.State{Key: executionKey(of.key)}
-	err := s.walk(ctx, of, runID, 1, func(entry *execution.Entry, sequence uint64) (bool, error) {
+	from, err := s.firstOf(ctx, of, runID)
+	if err != nil {
+		return nil, err
+	}
+	err = s.walk(ctx, of, runID, from, func(entry *execution.Entry, sequence uint64) (bool, error) {
 		if err := state.Apply(entry, sequence); err != nil {
 			return false, err
 		}
@@ -171,6 +175,26 @@ func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.
 		return nil, errNoRun(of.key, runID)
 	}
 	return state, nil
+}
+
+// firstOf returns a sequence at or before the first entry of a run that is not the newest one. Along a chain, the first entry of each run says
+// where the one before begins. For a run of another chain it is the beginning of the journal.
+func (s *Service) firstOf(ctx context.Context, of *slot, runID string) (first uint64, err error) {
+	for first = of.state.Run.First; first > 0; {
+		before := execution.Part{}
+		err := s.journals.Read(ctx, of.shard, of.key, first, first, func(e journal.Entry) (bool, error) {
+			entry, err := execution.ParseEntry(e.Data)
+			if err == nil && len(entry.Parts) > 1 {
+				before = entry.Parts[0]
+			}
+			return false, err
+		})
+		if err != nil || before.RunID == runID {
+			return before.First, err
+		}
+		first = before.First
+	}
+	return 1, nil
 }
 
 // walk calls each for the entries of one run, with only the parts about it, from a sequence on. The caller has the turn.
