@@ -23,8 +23,8 @@ func TestDecodeJSONErrors(t *testing.T) {
 		{"case", `{"policies":{"Overlap":"skip"}}`, `policies.Overlap: unknown field, did you mean overlap?`},
 		{"snake case", `{"action":{"task_queue":"q"}}`, `action.task_queue: unknown field, did you mean taskQueue?`},
 		{"nothing near", `{"policies":{"zebra":1}}`, `policies.zebra: unknown field: use one of overlap, concurrencyLimit, catchupWindow, catchupMode, pauseOnFailure, lostRuns, keepOriginalWorkflowId`},
-		{"strange name", `{"a b":1}`, `["a b"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow, backfills`},
-		{"long name", `{"` + long + `":1}`, `["` + long[:100] + `…"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow, backfills`},
+		{"strange name", `{"a b":1}`, `["a b"]: unknown field: use one of id, spec, action, policies, state, memo, searchAttributes, requestId, triggerNow, backfills`},
+		{"long name", `{"` + long + `":1}`, `["` + long[:100] + `…"]: unknown field: use one of id, spec, action, policies, state, memo, searchAttributes, requestId, triggerNow, backfills`},
 
 		{"text for object", `{"spec":"daily"}`, `spec: must be an object, not "daily"`},
 		{"list for object", `{"spec":[]}`, `spec: must be an object, not a list`},
@@ -359,6 +359,10 @@ state:
   paused: true
   limitedActions: true
   remainingActions: 7
+memo:
+  ticket: OPS-1
+searchAttributes:
+  customer: acme
 triggerNow: true
 `, string(got))
 }
