@@ -36,7 +36,7 @@ func TestEveryKindOfEventIsSimulated(t *testing.T) {
 	}
 	delete(missing, enumspb.EVENT_TYPE_MARKER_RECORDED) // changes nothing
 	missing[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED], missing[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED] = true, true
-	for seed := uint64(0); len(missing) > 0 && seed < 300; seed++ {
+	for seed := uint64(0); len(missing) > 0 && seed < 1000; seed++ {
 		report := Run(t, seed, ExecutionPlanOf(seed))
 		for kind := range report.Events {
 			delete(missing, kind)
