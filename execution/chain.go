@@ -2,9 +2,11 @@ package execution
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
+	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -20,12 +22,22 @@ import (
 // shortestRun is the time from one run of a chain to the next, at least: the code of a workflow must not begin runs without a pause.
 const shortestRun = time.Second
 
-// idSpace is the space of the IDs that follow from other IDs: those of later runs of a chain, and of children. So a decision that is repeated
-// comes to the same ID.
+// idSpace is the space of the IDs that follow from other IDs: those of later runs of a chain, of children, and of requests to other workflows. So a
+// decision that is repeated comes to the same ID.
 var idSpace = uuid.MustParse("5f0e2f2e-6f3c-4a4e-9d53-9c1f3c9e4d11")
 
+// derivedID is the ID of what a run begins.
+func derivedID(what, runID string) string {
+	return uuid.NewSHA1(idSpace, []byte(what+" of "+runID)).String()
+}
+
+// derivedByEvent is the ID of what an event of a run begins.
+func derivedByEvent(what string, event int64, runID string) string {
+	return derivedID(what+" "+strconv.FormatInt(event, 10), runID)
+}
+
 // nextRunID is the ID of the run that follows on a run.
-func nextRunID(runID string) string { return uuid.NewSHA1(idSpace, []byte("next of "+runID)).String() }
+func nextRunID(runID string) string { return derivedID("next", runID) }
 
 // successor is what the run that follows begins with.
 type successor struct {
@@ -135,21 +147,17 @@ func (tx *transition) followUp() {
 }
 
 // continued fills in what the run that follows gets from a command that leaves it open.
-func (r *Run) continued(asked interface {
-	GetWorkflowType() *commonpb.WorkflowType
-	GetWorkflowRunTimeout() *durationpb.Duration
-	GetWorkflowTaskTimeout() *durationpb.Duration
-}, queue string,
+func (r *Run) continued(
+	asked *commandpb.ContinueAsNewWorkflowExecutionCommandAttributes,
 ) *historypb.WorkflowExecutionStartedEventAttributes {
 	attributes := proto.CloneOf(r.Attributes)
 	if asked.GetWorkflowType().GetName() != "" {
 		attributes.WorkflowType = asked.GetWorkflowType()
 	}
-	attributes.TaskQueue.Name = cmp.Or(queue, attributes.GetTaskQueue().GetName())
+	attributes.TaskQueue.Name = cmp.Or(asked.GetTaskQueue().GetName(), attributes.GetTaskQueue().GetName())
 	run := cmp.Or(asked.GetWorkflowRunTimeout().AsDuration(), r.Attributes.GetWorkflowRunTimeout().AsDuration())
 	run = shorter(run, r.Attributes.GetWorkflowExecutionTimeout().AsDuration())
 	attributes.WorkflowRunTimeout = durationpb.New(run)
-	task := cmp.Or(asked.GetWorkflowTaskTimeout().AsDuration(), r.Attributes.GetWorkflowTaskTimeout().AsDuration())
-	attributes.WorkflowTaskTimeout = durationpb.New(shorter(shorter(task, longestTaskTimeout), run))
+	attributes.WorkflowTaskTimeout = boundedTaskTimeout(asked.GetWorkflowTaskTimeout(), r.Attributes.GetWorkflowTaskTimeout().AsDuration(), run)
 	return attributes
 }

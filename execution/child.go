@@ -2,9 +2,7 @@ package execution
 
 import (
 	"cmp"
-	"strconv"
 
-	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -43,7 +41,7 @@ func (p Parent) firstRun() string { return childRunID(p.RunID, p.Event) }
 
 // childRunID is the ID of the first run of the child that an event of a run starts.
 func childRunID(runID string, event int64) string {
-	return uuid.NewSHA1(idSpace, []byte("child "+strconv.FormatInt(event, 10)+" of "+runID)).String()
+	return derivedByEvent("child", event, runID)
 }
 
 // parent returns the parent of a run; nil if it has none.

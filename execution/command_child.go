@@ -32,13 +32,12 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 	if len(tx.run.Children) >= maxPending {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED, tooMany("child workflows")}
 	}
-	task := shorter(cmp.Or(asked.GetWorkflowTaskTimeout().AsDuration(), defaultTaskTimeout), longestTaskTimeout)
 	queue := cmp.Or(asked.GetTaskQueue().GetName(), tx.run.Attributes.GetTaskQueue().GetName())
 	attributes := &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
 		Namespace: tx.before.Key.Namespace, WorkflowId: asked.GetWorkflowId(), WorkflowType: asked.GetWorkflowType(),
 		TaskQueue: &taskqueuepb.TaskQueue{Name: queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, Input: asked.GetInput(),
 		WorkflowExecutionTimeout: asked.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: durationpb.New(run),
-		WorkflowTaskTimeout:          durationpb.New(shorter(task, run)),
+		WorkflowTaskTimeout:          boundedTaskTimeout(asked.GetWorkflowTaskTimeout(), defaultTaskTimeout, run),
 		ParentClosePolicy:            cmp.Or(asked.GetParentClosePolicy(), enumspb.PARENT_CLOSE_POLICY_TERMINATE),
 		WorkflowTaskCompletedEventId: c.completed, RetryPolicy: policy, CronSchedule: asked.GetCronSchedule(), Header: asked.GetHeader(),
 		WorkflowIdReusePolicy: cmp.Or(asked.GetWorkflowIdReusePolicy(), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE),

@@ -82,7 +82,7 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 	if message != "" {
 		return &failedCommand{bad, message}
 	}
-	attributes := tx.run.continued(asked, asked.GetTaskQueue().GetName())
+	attributes := tx.run.continued(asked)
 	attributes.Input, attributes.Header, attributes.RetryPolicy, attributes.CronSchedule = asked.GetInput(), asked.GetHeader(), policy, asked.GetCronSchedule()
 	attributes.Memo, attributes.SearchAttributes = asked.GetMemo(), asked.GetSearchAttributes()
 	attributes.ContinuedFailure, attributes.LastCompletionResult = asked.GetFailure(), asked.GetLastCompletionResult()

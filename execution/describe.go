@@ -61,7 +61,7 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 	info := &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: r.ID}, Type: r.Attributes.GetWorkflowType(),
 		StartTime: timestamppb.New(r.Start), CloseTime: timestamp(r.Close), Status: r.Status, HistoryLength: r.NextEvent - 1,
-		ExecutionTime: timestamppb.New(r.Start.Add(r.Attributes.GetFirstWorkflowTaskBackoff().AsDuration())),
+		ExecutionTime: timestamppb.New(r.executionTime()),
 		Memo:          &commonpb.Memo{Fields: r.Memo}, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: r.SearchAttributes},
 		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes, StateTransitionCount: r.Entries,
 		ParentExecution: r.Attributes.GetParentWorkflowExecution(),

@@ -4,7 +4,7 @@
 //   - A [State] is what the journal of a workflow ID adds up to. [State.Apply] adds an [Entry] of the journal.
 //   - [Decide] answers an [Input], such as a signal or the completion of a task: it returns the entry to append, the state after it, and
 //     what to reply. The one append of this entry is the transition; nothing else needs to be atomic with it.
-//   - [Owed] says what an entry makes due: tasks to offer. [State.NextDeadline] says when time changes something next.
+//   - [Owed] says what an entry makes due: tasks to offer, and what other workflows and schedules are to be told. [State.NextDeadline] says when time changes something next.
 //   - A [Token] is what a worker gets with a task and gives back with its result.
 //
 // Events, commands, payloads and failures are Temporal's own messages (go.temporal.io/api), and errors are those of its package

@@ -1,9 +1,6 @@
 package execution
 
 import (
-	"strconv"
-
-	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -65,7 +62,7 @@ func (r *Run) outgoing(kind func(*historypb.HistoryEvent) bool) (count int) {
 // send returns what an event of the newest run sends to another workflow.
 func (s *State) send(event *historypb.HistoryEvent) Outgoing {
 	from := &From{Execution: &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: s.Run.ID}, Event: event.GetEventId()}
-	request := uuid.NewSHA1(idSpace, []byte("request "+strconv.FormatInt(from.Event, 10)+" of "+s.Run.ID)).String()
+	request := derivedByEvent("request", from.Event, s.Run.ID)
 	out := Outgoing{RunID: s.Run.ID, Event: from.Event}
 	if a := event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes(); a != nil {
 		from.ChildOnly, out.WorkflowID = a.GetChildWorkflowOnly(), a.GetWorkflowExecution().GetWorkflowId()

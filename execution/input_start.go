@@ -185,14 +185,13 @@ func (tx *transition) startedAttributes(
 ) *historypb.WorkflowExecutionStartedEventAttributes {
 	execution := request.GetWorkflowExecutionTimeout().AsDuration()
 	run := shorter(request.GetWorkflowRunTimeout().AsDuration(), execution)
-	task := shorter(cmp.Or(request.GetWorkflowTaskTimeout().AsDuration(), defaultTaskTimeout), longestTaskTimeout)
 	policy, _ := workflowRetryPolicy(request.GetRetryPolicy())
 	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
 		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
 		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
 		WorkflowExecutionTimeout: durationpb.New(execution), WorkflowRunTimeout: durationpb.New(run),
-		WorkflowTaskTimeout: durationpb.New(shorter(task, run)), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
+		WorkflowTaskTimeout: boundedTaskTimeout(request.GetWorkflowTaskTimeout(), defaultTaskTimeout, run), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
 		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
 		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
 		RetryPolicy: policy, CronSchedule: request.GetCronSchedule(), Priority: request.GetPriority(),
@@ -201,6 +200,11 @@ func (tx *transition) startedAttributes(
 		attributes.FirstWorkflowTaskBackoff, attributes.Initiator = durationpb.New(pause), enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
 	}
 	return attributes
+}
+
+// boundedTaskTimeout returns how long a worker may take for a workflow task of a run with a timeout, in the form of Temporal's messages.
+func boundedTaskTimeout(asked *durationpb.Duration, otherwise, run time.Duration) *durationpb.Duration {
+	return durationpb.New(shorter(shorter(cmp.Or(asked.AsDuration(), otherwise), longestTaskTimeout), run))
 }
 
 // mostEarlier is how many earlier runs are remembered.

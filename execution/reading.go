@@ -17,15 +17,7 @@ func EndOf(event *historypb.HistoryEvent) (status enumspb.WorkflowExecutionStatu
 // EndsWith reports whether the newest run of a journal has certainly ended, by the encoded last entry of the journal alone: its last event is an end.
 func EndsWith(data []byte) bool {
 	entry, err := ParseEntry(data)
-	if err != nil || len(entry.Parts) == 0 {
-		return false
-	}
-	events := entry.Parts[len(entry.Parts)-1].Events
-	if len(events) == 0 {
-		return false
-	}
-	_, isEnd := EndOf(events[len(events)-1])
-	return isEnd
+	return err == nil && entry.Parts[len(entry.Parts)-1].end() != nil
 }
 
 // Merged returns a memo or search attributes with the changes of an event. A change to nothing removes a field.

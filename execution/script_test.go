@@ -159,7 +159,6 @@ func (s *story) requireAwake() {
 	}
 }
 
-// append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
 // arm notes what messages come, and makes sure that one comes in time.
 func (s *story) arm(in Input, d *Decision) {
 	if due, ok := in.(TimerDue); ok {
@@ -173,6 +172,7 @@ func (s *story) arm(in Input, d *Decision) {
 	}
 }
 
+// append stores the entry of a decision as the journal would, and checks that the journal adds up to the state.
 func (s *story) append(decision *Decision) {
 	s.t.Helper()
 	s.sequence += 10

@@ -41,7 +41,8 @@ type Run struct {
 	StartRequest string
 	// Callback says who is to be told how the chain of runs ends; nil if nobody is.
 	Callback []byte
-	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them are left out.
+	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them
+	// are left out.
 	Earlier []string
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64

@@ -97,7 +97,8 @@ func (tx *transition) settle() {
 // empty reports whether a part changes nothing.
 func (p *Part) empty() bool {
 	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
-		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && len(p.Admitted) == 0 && len(p.Rejected) == 0 && p.Armed == nil
+		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && len(p.Admitted) == 0 &&
+		len(p.Rejected) == 0 && p.Armed == nil
 }
 
 // write adds an event to the history.

@@ -12,8 +12,9 @@ import (
 )
 
 // A workflow task that fails or times out is tried again. Only the first attempt is in the history: the events of later attempts would fill the
-// history of a workflow whose code is broken. The same goes for tasks that only bring updates. Their events have IDs all the same, the next ones, since workers want to see them; they become
-// real if the task succeeds. An event that arrives meanwhile takes the ID, and the task begins again with the first attempt.
+// history of a workflow whose code is broken. The same goes for tasks that only bring updates. Their events have IDs all the same, the next ones,
+// since workers want to see them; they become real if the task succeeds. An event that arrives meanwhile takes the ID, and the task begins again
+// with the first attempt.
 
 // scheduleTask schedules a workflow task, if none waits or is in progress.
 func (tx *transition) scheduleTask() { tx.scheduleTaskSince(tx.now) }

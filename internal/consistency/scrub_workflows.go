@@ -75,11 +75,7 @@ func (s *Scrubber) inProgress(ctx context.Context, p *pass, keys []schedule.Key)
 
 // isOver reports whether the last run of a journal ends with an entry. The entry may end one run and begin the next.
 func isOver(m *bus.Message) bool {
-	if m.Header.Get(subjects.HeaderEnds) == "" {
-		return false
-	}
-	entry, err := execution.ParseEntry(m.Data)
-	return err == nil && entry.Parts[len(entry.Parts)-1].First > 0
+	return m.Header.Get(subjects.HeaderEnds) != "" && execution.EndsWith(m.Data)
 }
 
 // visitWakes looks at the workflows for which a message is there that is to wake history.
