@@ -61,28 +61,40 @@ func (s *workflowService) historyPage(
 	return routeRead[workflowservice.GetWorkflowExecutionHistoryResponse](ctx, s.Gateway, subjects.VerbHistory, workflow, r)
 }
 
-// awaitHistory asks the owner until there is something new or the wait is over. The journal itself hints at what is new: whatever is appended
-// to it comes by here. The subscription begins before the first question, so nothing is missed in between.
+// awaitHistory asks the owner until there is something new or the wait is over.
 func (s *workflowService) awaitHistory(
 	ctx context.Context, workflow schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	hints, end, err := s.hints(workflow, r.GetHistoryEventFilterType() == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	r = proto.CloneOf(r)
+	var page *workflowservice.GetWorkflowExecutionHistoryResponse
+	onlyEnds := r.GetHistoryEventFilterType() == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+	err := s.await(ctx, workflow, onlyEnds, func() (found bool, err error) {
+		if page, err = s.historyPage(ctx, workflow, r); err != nil {
+			return false, err
+		}
+		r.NextPageToken = page.NextPageToken // it names the run, which must not change while the client waits
+		return len(page.GetHistory().GetEvents())+len(page.RawHistory) > 0 || len(page.NextPageToken) == 0, nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	return page, nil
+}
+
+// await calls ask, which asks the owner, until it has found what the client waits for, or the wait is over. The journal itself hints at what is
+// new: whatever is appended to it comes by here. The subscription begins before the first question, so nothing is missed in between.
+func (s *workflowService) await(ctx context.Context, workflow schedule.Key, onlyEnds bool, ask func() (found bool, err error)) error {
+	hints, end, err := s.hints(workflow, onlyEnds)
+	if err != nil {
+		return err
 	}
 	defer end()
 	waiting, stop := waiting(ctx, historyWait, historyMargin)
 	defer stop()
 	defer context.AfterFunc(s.stopping, stop)()
-	r = proto.CloneOf(r)
 	for p := (pace{firstRest, historyRound}); ; {
-		page, err := s.historyPage(ctx, workflow, r)
-		if err != nil || len(page.GetHistory().GetEvents())+len(page.RawHistory) > 0 || len(page.NextPageToken) == 0 {
-			return page, err
-		}
-		r.NextPageToken = page.NextPageToken // it names the run, which must not change while the client waits
-		if !p.wait(waiting, hints) {
-			return page, nil
+		if found, err := ask(); found || err != nil || !p.wait(waiting, hints) {
+			return err
 		}
 	}
 }

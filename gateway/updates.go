@@ -139,19 +139,20 @@ func asProgress(response interface {
 func (s *workflowService) awaitUpdate(
 	ctx context.Context, workflow schedule.Key, policy *update.WaitPolicy, first func(context.Context) (*updateProgress, error),
 ) (*updateProgress, error) {
-	hints, end, err := s.hints(workflow, false)
+	ask, wanted := first, policy.GetLifecycleStage()
+	var last *updateProgress
+	err := s.await(ctx, workflow, false, func() (found bool, err error) {
+		if last, err = ask(ctx); err != nil {
+			return false, err
+		}
+		ask = func(ctx context.Context) (*updateProgress, error) {
+			return asProgress(routeRead[workflowservice.PollWorkflowExecutionUpdateResponse](ctx, s.Gateway, subjects.VerbPollUpdate, workflow,
+				&workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: workflow.Namespace, UpdateRef: last.ref}))
+		}
+		return last.stage >= wanted, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	waiting, stop := waiting(ctx, historyWait, historyMargin)
-	defer stop()
-	defer context.AfterFunc(s.stopping, stop)()
-	wanted := policy.GetLifecycleStage()
-	found, err := first(ctx)
-	for p := (pace{firstRest, historyRound}); err == nil && found.stage < wanted && p.wait(waiting, hints); {
-		found, err = asProgress(routeRead[workflowservice.PollWorkflowExecutionUpdateResponse](ctx, s.Gateway, subjects.VerbPollUpdate, workflow,
-			&workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: workflow.Namespace, UpdateRef: found.ref}))
-	}
-	return found, err
+	return last, nil
 }
