@@ -15,16 +15,10 @@ import (
 )
 
 // update admits an update, and answers how far it has come.
-func (s *Service) update(ctx context.Context, at subjects.Request, data []byte) (proto.Message, error) {
-	request, err := decode[workflowservice.UpdateWorkflowExecutionRequest](at, data)
-	if err != nil {
-		return nil, err
-	}
-	key, err := s.keyOf(at, request.GetWorkflowExecution().GetWorkflowId())
-	if err != nil {
-		return nil, err
-	}
-	_, found, err := s.admit(ctx, key, execution.UpdateWorkflow{Request: request}, request.GetRequest().GetMeta().GetUpdateId())
+func (s *Service) update(
+	ctx context.Context, key schedule.Key, r *workflowservice.UpdateWorkflowExecutionRequest,
+) (proto.Message, error) {
+	_, found, err := s.admit(ctx, key, execution.UpdateWorkflow{Request: r}, r.GetRequest().GetMeta().GetUpdateId())
 	if err != nil {
 		return nil, err
 	}
@@ -45,18 +39,12 @@ func (s *Service) admit(
 }
 
 // pollUpdate answers how far an update has come.
-func (s *Service) pollUpdate(ctx context.Context, at subjects.Request, data []byte) (reply proto.Message, err error) {
-	request, err := decode[workflowservice.PollWorkflowExecutionUpdateRequest](at, data)
-	if err != nil {
-		return nil, err
-	}
-	of := request.GetUpdateRef().GetWorkflowExecution()
-	key, err := s.keyOf(at, of.GetWorkflowId())
-	if err != nil {
-		return nil, err
-	}
-	err = s.onRun(ctx, key, of.GetRunId(), func(slot *slot, state *execution.State) (err error) {
-		reply, err = s.progress(ctx, slot, state, request.GetUpdateRef().GetUpdateId())
+func (s *Service) pollUpdate(
+	ctx context.Context, key schedule.Key, r *workflowservice.PollWorkflowExecutionUpdateRequest,
+) (reply proto.Message, err error) {
+	update := r.GetUpdateRef()
+	err = s.onRun(ctx, key, update.GetWorkflowExecution().GetRunId(), func(of *slot, state *execution.State) (err error) {
+		reply, err = s.progress(ctx, of, state, update.GetUpdateId())
 		return err
 	})
 	return reply, err

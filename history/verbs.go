@@ -72,8 +72,12 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbHistory:  read(s, (*Service).history),
 		subjects.VerbQuery:    read(s, (*Service).query),
 
-		subjects.VerbUpdate:          s.update,
-		subjects.VerbPollUpdate:      s.pollUpdate,
+		subjects.VerbUpdate: on(s, func(r *workflowservice.UpdateWorkflowExecutionRequest) string {
+			return r.GetWorkflowExecution().GetWorkflowId()
+		}, (*Service).update),
+		subjects.VerbPollUpdate: on(s, func(r *workflowservice.PollWorkflowExecutionUpdateRequest) string {
+			return r.GetUpdateRef().GetWorkflowExecution().GetWorkflowId()
+		}, (*Service).pollUpdate),
 		subjects.VerbUpdateWithStart: s.updateWithStart,
 
 		subjects.VerbHistoryReverse: read(s, (*Service).historyReverse),
@@ -186,19 +190,26 @@ type reading[R any] interface {
 	GetExecution() *commonpb.WorkflowExecution
 }
 
-// read is a verb that answers a question about an execution.
-func read[R any, M reading[R]](s *Service, answer func(*Service, context.Context, schedule.Key, M) (proto.Message, error)) verb {
+// on is a verb about an execution. of says which one.
+func on[R any, M message[R]](
+	s *Service, of func(M) (workflowID string), answer func(*Service, context.Context, schedule.Key, M) (proto.Message, error),
+) verb {
 	return func(ctx context.Context, at subjects.Request, data []byte) (proto.Message, error) {
 		request, err := decode[R, M](at, data)
 		if err != nil {
 			return nil, err
 		}
-		key, err := s.keyOf(at, request.GetExecution().GetWorkflowId())
+		key, err := s.keyOf(at, of(request))
 		if err != nil {
 			return nil, err
 		}
 		return answer(s, ctx, key, request)
 	}
+}
+
+// read is a verb that answers a question about an execution.
+func read[R any, M reading[R]](s *Service, answer func(*Service, context.Context, schedule.Key, M) (proto.Message, error)) verb {
+	return on(s, func(r M) string { return r.GetExecution().GetWorkflowId() }, answer)
 }
 
 // startTask starts a task of the backlog for a poll.
