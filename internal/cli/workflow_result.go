@@ -9,6 +9,8 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
 // printResult waits for the end of a workflow and prints its result. A workflow that does not complete is an error.
@@ -57,21 +59,13 @@ func awaitEnd(
 			continue
 		}
 		last := events[len(events)-1]
-		next := nextRun(last)
+		next := workflows.NextRun(last)
 		if next == "" {
 			return last, nil
 		}
 		request.Execution = &common.WorkflowExecution{WorkflowId: execution.WorkflowId, RunId: next}
 		request.NextPageToken = nil
 	}
-}
-
-// nextRun returns the run in which a workflow goes on after its last event; empty if it does not.
-func nextRun(last *history.HistoryEvent) string {
-	return last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId() +
-		last.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId() +
-		last.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId() +
-		last.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId()
 }
 
 // endingText says how a workflow has ended without a result.

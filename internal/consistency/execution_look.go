@@ -258,15 +258,13 @@ func idOf(t *offer.Task) taskID { return taskID{t.WorkflowID, t.RunID, t.EventID
 func (l *executionLook) search(ctx context.Context) error {
 	for _, queue := range slices.SortedFunc(maps.Keys(l.owed), compareQueues) {
 		owed := l.owed[queue]
-		err := l.reader.backlog(ctx, queue, false, func(_ uint64, t *offer.Task) bool {
+		strike := func(_ uint64, t *offer.Task) bool {
 			delete(owed, idOf(t))
 			return len(owed) > 0
-		})
+		}
+		err := l.reader.backlog(ctx, queue, false, strike)
 		if err == nil && l.fresh && len(owed) > 0 {
-			err = l.reader.backlog(ctx, queue, true, func(_ uint64, t *offer.Task) bool {
-				delete(owed, idOf(t))
-				return len(owed) > 0
-			})
+			err = l.reader.backlog(ctx, queue, true, strike)
 		}
 		if err != nil {
 			return err

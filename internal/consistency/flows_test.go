@@ -101,21 +101,25 @@ func (f *flows) poll(ctx context.Context, kind offer.Kind, into proto.Message) b
 	return assert.NoError(f, proto.Unmarshal(data, into))
 }
 
-func (f *flows) workflowTask() *workflowservice.PollWorkflowTaskQueueResponse {
+// await waits for a task, which must come.
+func (f *flows) await(kind offer.Kind, into proto.Message) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
 	defer cancel()
+	require.True(f, f.poll(ctx, kind, into), "no %s task came", kind)
+}
+
+func (f *flows) workflowTask() *workflowservice.PollWorkflowTaskQueueResponse {
+	f.Helper()
 	var task workflowservice.PollWorkflowTaskQueueResponse
-	require.True(f, f.poll(ctx, offer.Workflow, &task), "no workflow task came")
+	f.await(offer.Workflow, &task)
 	return &task
 }
 
 func (f *flows) activityTask() *workflowservice.PollActivityTaskQueueResponse {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), patience)
-	defer cancel()
 	var task workflowservice.PollActivityTaskQueueResponse
-	require.True(f, f.poll(ctx, offer.Activity, &task), "no activity task came")
+	f.await(offer.Activity, &task)
 	return &task
 }
 

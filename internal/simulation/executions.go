@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/history"
 	"github.com/carillon-scheduler/carillon/internal/owners"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -246,7 +247,7 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 	last.events = append(last.events, part.Events...)
 	if len(part.Events) > 0 {
 		_, last.ended = execution.EndOf(part.Events[len(part.Events)-1])
-		last.next = nextOf(part.Events[len(part.Events)-1])
+		last.next = workflows.NextRun(part.Events[len(part.Events)-1])
 	}
 	return last
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -178,13 +177,6 @@ func outcomeOfOther(e *historypb.HistoryEvent) (of int64, outcome string) {
 		return e.GetRequestCancelExternalWorkflowExecutionFailedEventAttributes().GetInitiatedEventId(), "not canceled"
 	}
 	return 0, ""
-}
-
-// nextOf returns the run that follows on one by its last event; empty if none does.
-func nextOf(end *historypb.HistoryEvent) string {
-	return cmp.Or(end.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
-		end.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(), end.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
-		end.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId())
 }
 
 // checkFamily: a run that says that another one follows is followed by it, children began once and ended as the parent has heard, and a signal
