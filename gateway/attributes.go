@@ -1,15 +1,18 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/internal/attributes"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -21,53 +24,16 @@ const (
 	maxAttributeWrites = 16
 )
 
-// systemAttributes are the search attributes that every execution has, and those that SDKs and the service give to some.
-var systemAttributes = map[string]enums.IndexedValueType{
-	"WorkflowId":           enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RunId":                enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"WorkflowType":         enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"TaskQueue":            enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"ExecutionStatus":      enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"StartTime":            enums.INDEXED_VALUE_TYPE_DATETIME,
-	"ExecutionTime":        enums.INDEXED_VALUE_TYPE_DATETIME,
-	"CloseTime":            enums.INDEXED_VALUE_TYPE_DATETIME,
-	"ExecutionDuration":    enums.INDEXED_VALUE_TYPE_INT,
-	"HistoryLength":        enums.INDEXED_VALUE_TYPE_INT,
-	"HistorySizeBytes":     enums.INDEXED_VALUE_TYPE_INT,
-	"StateTransitionCount": enums.INDEXED_VALUE_TYPE_INT,
-	"ParentWorkflowId":     enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"ParentRunId":          enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RootWorkflowId":       enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"RootRunId":            enums.INDEXED_VALUE_TYPE_KEYWORD,
-
-	"BatcherUser":                enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"BinaryChecksums":            enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"BuildIds":                   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalChangeVersion":      enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalReportedProblems":   enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-	"TemporalScheduledById":      enums.INDEXED_VALUE_TYPE_KEYWORD,
-	"TemporalScheduledStartTime": enums.INDEXED_VALUE_TYPE_DATETIME,
-	"TemporalSchedulePaused":     enums.INDEXED_VALUE_TYPE_BOOL,
-}
-
-// attributes is the stored record of the search attributes of a namespace: their types by their names.
-type attributes struct {
-	Types map[string]enums.IndexedValueType `json:"types"`
-}
-
-// attributeName is what an attribute may be called, so that it can stand in a query.
-var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,127}$`)
-
 // ListSearchAttributes returns the attributes that every execution has, those that have been added to the namespace, and those that its
 // executions and schedules have.
 func (s *operatorService) ListSearchAttributes(
 	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
 ) (*operatorservice.ListSearchAttributesResponse, error) {
-	response := &operatorservice.ListSearchAttributesResponse{SystemAttributes: systemAttributes}
+	response := &operatorservice.ListSearchAttributesResponse{SystemAttributes: attributes.All()}
 	if r.Namespace == "" {
 		return response, nil
 	}
-	stored, err := s.attributes(ctx, r.Namespace)
+	stored, err := s.addedAttributes(ctx, r.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +46,9 @@ func (s *operatorService) ListSearchAttributes(
 	return response, err
 }
 
-// attributes reads the attributes of a namespace.
-func (g *Gateway) attributes(ctx context.Context, namespace string) (kv.Record[attributes], error) {
-	stored, err := kv.GetJSON[attributes](ctx, g.config.Cluster, subjects.SearchAttributesKey(namespace))
+// addedAttributes reads the attributes of a namespace.
+func (g *Gateway) addedAttributes(ctx context.Context, namespace string) (kv.Record[attributes.Record], error) {
+	stored, err := kv.GetJSON[attributes.Record](ctx, g.config.Cluster, subjects.SearchAttributesKey(namespace))
 	if errors.Is(err, kv.ErrNotFound) {
 		err = nil
 	}
@@ -100,7 +66,7 @@ func (s *operatorService) AddSearchAttributes(
 		return nil, serviceerror.NewInvalidArgument("SearchAttributes are not set on request.")
 	}
 	for name, kind := range r.SearchAttributes {
-		if err := checkAttribute(name, kind); err != nil {
+		if err := attributes.CheckNew(name, kind); err != nil {
 			return nil, err
 		}
 	}
@@ -116,20 +82,6 @@ func (s *operatorService) AddSearchAttributes(
 		}
 		return nil
 	})
-}
-
-// checkAttribute refuses what no attribute can be.
-func checkAttribute(name string, kind enums.IndexedValueType) error {
-	_, isKind := enums.IndexedValueType_name[int32(kind)]
-	switch _, isSystem := systemAttributes[name]; {
-	case isSystem:
-		return serviceerror.NewInvalidArgumentf("Search attribute %s is reserved by system.", name)
-	case !attributeName.MatchString(name):
-		return serviceerror.NewInvalidArgument("the name of a search attribute has letters, digits, - and _, and begins with a letter")
-	case !isKind || kind == enums.INDEXED_VALUE_TYPE_UNSPECIFIED:
-		return serviceerror.NewInvalidArgumentf("Unknown type of search attribute %s.", name)
-	}
-	return nil
 }
 
 // RemoveSearchAttributes takes attributes away from a namespace. Executions that have them keep them.
@@ -155,7 +107,7 @@ func (s *operatorService) changeAttributes(
 	ctx context.Context, namespace string, edit func(map[string]enums.IndexedValueType) error,
 ) error {
 	for range maxAttributeWrites {
-		stored, err := s.attributes(ctx, namespace)
+		stored, err := s.addedAttributes(ctx, namespace)
 		if err != nil {
 			return err
 		}
@@ -169,4 +121,43 @@ func (s *operatorService) changeAttributes(
 		}
 	}
 	return serviceerror.NewUnavailable("the search attributes are being changed by too many others: try again")
+}
+
+// checkAttributes refuses search attributes that an execution of a namespace cannot have. Those that were added to the namespace have a type; others
+// need not be added.
+func (g *Gateway) checkAttributes(ctx context.Context, namespace string, all *common.SearchAttributes) error {
+	return attributes.Check(all, func() (map[string]enums.IndexedValueType, error) {
+		stored, err := g.addedAttributes(ctx, namespace)
+		return stored.Value.Types, err
+	})
+}
+
+// checkCommands refuses search attributes that an execution or its child cannot have.
+func (g *Gateway) checkCommands(ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest) error {
+	for _, c := range r.Commands {
+		for _, all := range []*common.SearchAttributes{
+			c.GetUpsertWorkflowSearchAttributesCommandAttributes().GetSearchAttributes(),
+			c.GetContinueAsNewWorkflowExecutionCommandAttributes().GetSearchAttributes(),
+			c.GetStartChildWorkflowExecutionCommandAttributes().GetSearchAttributes(),
+		} {
+			if err := g.checkAttributes(ctx, r.Namespace, all); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// failAttributes fails a workflow task because of the search attributes in its commands. If they could not be checked, the worker tries again.
+func (s *workflowService) failAttributes(ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest, wrong error) error {
+	var invalid *serviceerror.InvalidArgument
+	if !errors.As(wrong, &invalid) {
+		return wrong
+	}
+	const cause = enums.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES
+	text := cause.String() + ": " + invalid.Message
+	_, err := s.RespondWorkflowTaskFailed(ctx, &workflowservice.RespondWorkflowTaskFailedRequest{
+		Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Cause: cause, Failure: serverFailure(text),
+	})
+	return cmp.Or(err, error(serviceerror.NewInvalidArgument(text)))
 }

@@ -3,8 +3,9 @@
 //
 // # What it does
 //
-// The gateway translates. For each method it checks what needs no state (fields that are missing, text and payloads that are too long, a
-// task token that does not fit its request), and then passes the request on:
+// The gateway translates. For each method it checks what needs no state of an execution (fields that are missing, text and payloads that are
+// too long, search attributes of another type than that in the namespace, a task token that does not fit its request), and then passes the
+// request on:
 //
 //   - about an execution: to the owner of its shard, with Temporal's own messages, by internal/call;
 //   - a poll: to internal/offer, which finds it a task;
@@ -24,7 +25,7 @@
 // Nothing that another gateway would need. Any number of them may run, and any may die at any instruction. [Gateway.Run] stops in order: polls
 // end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
-// Only internal/roles imports this package. It may import gateway/internal/callers, client, execution, kv, schedule, subjects, internal/bus, internal/call,
-// internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions:
-// those live in package execution.
+// Only internal/roles imports this package. It may import gateway/internal/callers, client, execution, kv, schedule, subjects,
+// internal/attributes, internal/bus, internal/call, internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners,
+// internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions: those live in package execution.
 package gateway

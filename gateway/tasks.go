@@ -30,9 +30,12 @@ func (s *workflowService) RespondWorkflowTaskCompleted(
 	if !s.fits(r) {
 		_, err := s.RespondWorkflowTaskFailed(ctx, &workflowservice.RespondWorkflowTaskFailedRequest{
 			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity,
-			Cause: enums.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, Failure: tooLarge(commandsTooLarge),
+			Cause: enums.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, Failure: serverFailure(commandsTooLarge),
 		})
 		return nil, cmp.Or(err, error(serviceerror.NewInvalidArgument(commandsTooLarge)))
+	}
+	if wrong := s.checkCommands(ctx, r); wrong != nil {
+		return nil, s.failAttributes(ctx, r, wrong)
 	}
 	return route[workflowservice.RespondWorkflowTaskCompletedResponse](ctx, s.Gateway, subjects.VerbCompleteWorkflowTask, workflow, r)
 }
@@ -46,13 +49,13 @@ func (s *workflowService) RespondWorkflowTaskFailed(
 		return nil, err
 	}
 	if isTooLarge(r.Failure) {
-		r.Failure = tooLarge("the failure of the workflow task is larger than 2 MB")
+		r.Failure = serverFailure("the failure of the workflow task is larger than 2 MB")
 	}
 	return route[workflowservice.RespondWorkflowTaskFailedResponse](ctx, s.Gateway, subjects.VerbFailWorkflowTask, workflow, r)
 }
 
-// tooLarge is the failure of a task whose result cannot be kept. Another attempt would not help.
-func tooLarge(text string) *failure.Failure {
+// serverFailure is the failure of a task whose result cannot be taken. Another attempt would not help.
+func serverFailure(text string) *failure.Failure {
 	return &failure.Failure{Message: text, FailureInfo: &failure.Failure_ServerFailureInfo{
 		ServerFailureInfo: &failure.ServerFailureInfo{NonRetryable: true},
 	}}
@@ -68,7 +71,7 @@ func (s *workflowService) RespondActivityTaskCompleted(
 	}
 	if isTooLarge(r.Result) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
-			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(resultTooLarge),
+			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: serverFailure(resultTooLarge),
 		})
 		return &workflowservice.RespondActivityTaskCompletedResponse{}, err
 	}
@@ -92,7 +95,7 @@ func (s *workflowService) RespondActivityTaskFailed(
 		return nil, err
 	}
 	if isTooLarge(r.Failure) || !s.fits(r.Failure) {
-		r.Failure = tooLarge(failureTooLarge)
+		r.Failure = serverFailure(failureTooLarge)
 	}
 	if isTooLarge(r.LastHeartbeatDetails) || !s.fits(r) {
 		r.LastHeartbeatDetails = nil
@@ -110,7 +113,7 @@ func (s *workflowService) RespondActivityTaskCanceled(
 	}
 	if isTooLarge(r.Details) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
-			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(detailsTooLarge),
+			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: serverFailure(detailsTooLarge),
 		})
 		return &workflowservice.RespondActivityTaskCanceledResponse{}, err
 	}
@@ -127,7 +130,7 @@ func (s *workflowService) RecordActivityTaskHeartbeat(
 	}
 	if isTooLarge(r.Details) || !s.fits(r) {
 		_, err := s.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
-			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: tooLarge(heartbeatTooLarge),
+			Namespace: r.Namespace, TaskToken: r.TaskToken, Identity: r.Identity, Failure: serverFailure(heartbeatTooLarge),
 		})
 		return &workflowservice.RecordActivityTaskHeartbeatResponse{CancelRequested: true}, err
 	}

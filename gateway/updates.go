@@ -54,7 +54,7 @@ func (s *workflowService) PollWorkflowExecutionUpdate(
 func (s *workflowService) ExecuteMultiOperation(
 	ctx context.Context, r *workflowservice.ExecuteMultiOperationRequest,
 ) (*workflowservice.ExecuteMultiOperationResponse, error) {
-	start, asked, err := startAndUpdate(r)
+	start, asked, err := s.startAndUpdate(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,14 @@ func (s *workflowService) ExecuteMultiOperation(
 }
 
 // startAndUpdate returns the operations of a request. The error is MultiOperationExecution if one of them is refused.
-func startAndUpdate(
-	r *workflowservice.ExecuteMultiOperationRequest,
+func (g *Gateway) startAndUpdate(
+	ctx context.Context, r *workflowservice.ExecuteMultiOperationRequest,
 ) (*workflowservice.StartWorkflowExecutionRequest, *workflowservice.UpdateWorkflowExecutionRequest, error) {
 	if len(r.Operations) != 2 || r.Operations[0].GetStartWorkflow() == nil || r.Operations[1].GetUpdateWorkflow() == nil {
 		return nil, nil, serviceerror.NewInvalidArgument("Operations have to be exactly [Start, Update].")
 	}
 	start, asked := r.Operations[0].GetStartWorkflow(), r.Operations[1].GetUpdateWorkflow()
-	startErr, updateErr := checkStart(start), checkUpdate(asked)
+	startErr, updateErr := g.checkStart(ctx, start), checkUpdate(asked)
 	switch {
 	case start.Namespace != r.Namespace || asked.Namespace != r.Namespace:
 		return nil, nil, serviceerror.NewInvalidArgument("the operations are not in the namespace of the request.")

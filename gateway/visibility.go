@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/attributes"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -66,6 +67,13 @@ func (s *workflowService) ScanWorkflowExecutions(
 	})
 	//lint:ignore SA1019 as above
 	return &workflowservice.ScanWorkflowExecutionsResponse{Executions: found.GetExecutions(), NextPageToken: found.GetNextPageToken()}, err
+}
+
+// ListArchivedWorkflowExecutions says that there is no archive.
+func (s *workflowService) ListArchivedWorkflowExecutions(
+	context.Context, *workflowservice.ListArchivedWorkflowExecutionsRequest,
+) (*workflowservice.ListArchivedWorkflowExecutionsResponse, error) {
+	return nil, serviceerror.NewUnimplemented("there is no archive: executions that have ended are in the usual list until their retention is over")
 }
 
 // ListOpenWorkflowExecutions returns a page of the executions that run.
@@ -129,9 +137,10 @@ func (g *Gateway) foundAttributes(ctx context.Context, namespace string) (map[st
 	if err := g.askIndex(ctx, namespace, subjects.VerbListAttributes, request, response); err != nil && !errors.Is(err, errNoIndex) {
 		return nil, err
 	}
+	system := attributes.All()
 	maps.DeleteFunc(response.CustomAttributes, func(name string, _ enums.IndexedValueType) bool {
-		_, system := systemAttributes[name]
-		return system
+		_, isSystem := system[name]
+		return isSystem
 	})
 	return response.CustomAttributes, nil
 }
@@ -140,5 +149,5 @@ func (g *Gateway) foundAttributes(ctx context.Context, namespace string) (map[st
 func (s *workflowService) GetSearchAttributes(
 	context.Context, *workflowservice.GetSearchAttributesRequest,
 ) (*workflowservice.GetSearchAttributesResponse, error) {
-	return &workflowservice.GetSearchAttributesResponse{Keys: systemAttributes}, nil
+	return &workflowservice.GetSearchAttributesResponse{Keys: attributes.All()}, nil
 }

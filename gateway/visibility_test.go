@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -144,12 +145,76 @@ func TestListAndCount(t *testing.T) {
 	assert.Equal(t, `"Running"`, string(counted.Groups[0].GroupValues[0].Data))
 	assert.EqualValues(t, 2, counted.Groups[0].Count)
 
+	counted, err = v.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default", Query: "GROUP BY Customer"})
+	require.NoError(t, err)
+	require.Len(t, counted.Groups, 2)
+	assert.Equal(t, `"acme"`, string(counted.Groups[0].GroupValues[0].Data))
+	assert.Equal(t, "Keyword", string(counted.Groups[0].GroupValues[0].Metadata["type"]))
+	assert.Equal(t, "binary/null", string(counted.Groups[1].GroupValues[0].Metadata["encoding"]), "one has none")
+
 	attributes, err := v.operators.ListSearchAttributes(t.Context(), &operatorservice.ListSearchAttributesRequest{Namespace: "default"})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]enums.IndexedValueType{"Customer": enums.INDEXED_VALUE_TYPE_KEYWORD}, attributes.CustomAttributes)
 	all, err := v.GetSearchAttributes(t.Context(), &workflowservice.GetSearchAttributesRequest{})
 	require.NoError(t, err)
 	assert.Contains(t, all.Keys, "WorkflowId")
+}
+
+// TestTypesOfTheNamespace: what has been added to a namespace counts at once, and no longer once it has been removed.
+func TestTypesOfTheNamespace(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	require.NoError(t, v.addAttributes(types{"Amount": enums.INDEXED_VALUE_TYPE_INT, "Remark": enums.INDEXED_VALUE_TYPE_TEXT}))
+	v.begin("a", map[string]*common.Payload{
+		"Amount": {Data: []byte("5")}, "Remark": {Data: []byte(`"Hello, World"`), Metadata: map[string][]byte{"type": []byte("Text")}},
+	})
+	list := func(query string) error {
+		_, err := v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query})
+		return err
+	}
+	require.ErrorContains(t, list("Amount = 'five'"), "at character 10: `Amount` has the type Int, and cannot be compared with a string")
+	require.ErrorContains(t, list("amount = 5"), "at character 1: no execution has amount: did you mean Amount?")
+	require.ErrorContains(t, list("Remark STARTS_WITH 'H'"), "at character 8")
+	assert.Equal(t, []string{"a"}, v.list("Amount BETWEEN 4 AND 6 AND Remark = 'world peace'", 0))
+	assert.Empty(t, v.list("Remark != 'HELLO'", 0))
+	_, err := v.operators.RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
+		Namespace: "default", SearchAttributes: []string{"Amount"},
+	})
+	require.NoError(t, err)
+	assert.Empty(t, v.list("Amount = 'five'", 0), "only values say now what it is")
+}
+
+// TestPagesUnderNewRuns: runs that begin and end between two pages move nothing.
+func TestPagesUnderNewRuns(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	for i := range 6 {
+		v.terminate(v.begin(fmt.Sprint("w", i), nil))
+	}
+	want := []string{"w5", "w4", "w3", "w2", "w1", "w0"}
+	for _, query := range []string{"CloseTime IS NOT NULL", "ORDER BY StartTime"} {
+		r := &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query, PageSize: 2}
+		var got []string
+		for len(got) < len(want) {
+			page, err := v.ListWorkflowExecutions(t.Context(), r)
+			require.NoError(t, err)
+			got = append(got, idsOf(page.Executions)...)
+			r.NextPageToken = page.NextPageToken
+			v.terminate(v.begin(fmt.Sprint("new", len(got), query[:1]), map[string]*common.Payload{"x" + query[:1]: {Data: []byte("1")}}))
+		}
+		assert.Equal(t, want, got[:len(want)], query)
+		slices.Reverse(want)
+	}
+}
+
+// TestNoArchive: the answer says where the executions are.
+func TestNoArchive(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	_, err := in.ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: "default"})
+	var none *serviceerror.Unimplemented
+	require.ErrorAs(t, err, &none)
+	assert.ErrorContains(t, err, "there is no archive")
 }
 
 // TestOlderLists are other names for some queries.

@@ -17,7 +17,7 @@ import (
 func (s *workflowService) StartWorkflowExecution(
 	ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest,
 ) (*workflowservice.StartWorkflowExecutionResponse, error) {
-	if err := checkStart(r); err != nil {
+	if err := s.checkStart(ctx, r); err != nil {
 		return nil, err
 	}
 	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
@@ -25,12 +25,16 @@ func (s *workflowService) StartWorkflowExecution(
 }
 
 // checkStart refuses what no start can be.
-func checkStart(r *workflowservice.StartWorkflowExecutionRequest) error {
-	return cmp.Or(
+func (g *Gateway) checkStart(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) error {
+	err := cmp.Or(
 		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
 		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
 	)
+	if err != nil {
+		return err
+	}
+	return g.checkAttributes(ctx, r.Namespace, r.SearchAttributes)
 }
 
 // SignalWithStartWorkflowExecution signals an execution, and starts it first if it does not run.
@@ -48,6 +52,9 @@ func (s *workflowService) SignalWithStartWorkflowExecution(
 	}
 	if r.WorkflowIdConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL {
 		return nil, serviceerror.NewInvalidArgument("WorkflowIdConflictPolicy Fail is not possible with a signal.")
+	}
+	if err := s.checkAttributes(ctx, r.Namespace, r.SearchAttributes); err != nil {
+		return nil, err
 	}
 	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())
 	return route[workflowservice.SignalWithStartWorkflowExecutionResponse](

@@ -64,3 +64,8 @@ func PlacesKey(namespace string) string { return keyPlaces + namespace }
 
 // SearchAttributesKey is the KV key of the search attributes that executions of a namespace may have: search-attributes.<namespace>.
 func SearchAttributesKey(namespace string) string { return keySearch + namespace }
+
+// NamespaceOfSearchAttributesKey returns the namespace of a key made by [SearchAttributesKey]; ok is false for any other key.
+func NamespaceOfSearchAttributesKey(key string) (namespace string, ok bool) {
+	return strings.CutPrefix(key, keySearch)
+}

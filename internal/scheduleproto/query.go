@@ -10,7 +10,9 @@ import (
 // fieldNames are Temporal's names of fields of schedules in a query, and ours.
 var fieldNames = map[string]string{
 	"ScheduleId":             "id",
+	"TemporalScheduleId":     "id",
 	"TemporalSchedulePaused": "paused",
+	"SchedulePaused":         "paused",
 	"ScheduleNextActionTime": "nextTime",
 }
 

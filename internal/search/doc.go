@@ -9,6 +9,6 @@
 // those about executions. They read only the index, and say how far behind it is. [Index.Await] and [Index.AwaitExecutions] before them make
 // the index read up to this moment.
 //
-// The package may import execution, kv, schedule, subjects, internal/bus, internal/codec, internal/metrics, internal/payload,
+// The package may import execution, kv, schedule, subjects, internal/attributes, internal/bus, internal/codec, internal/metrics, internal/payload,
 // internal/search/query and internal/wire.
 package search

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -44,59 +43,6 @@ func (x *Index) Executions(
 		return err
 	})
 	return found, upTo, err
-}
-
-// StatusCount is how many executions have a status.
-type StatusCount struct {
-	Status enums.WorkflowExecutionStatus
-	Count  int64
-}
-
-// CountExecutions counts what Executions would return without a limit, by status.
-func (x *Index) CountExecutions(ctx context.Context, namespace string, q *query.Query) (counts []StatusCount, upTo time.Time, err error) {
-	err = x.read(x.executions, func(d *database) error {
-		upTo = x.executions.status.upTo()
-		s := d.statement(ctx)
-		s.add("SELECT status, count(*) FROM executions AS s WHERE ")
-		s.scope(namespace, "", q)
-		s.add(" GROUP BY status ORDER BY status")
-		rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var c StatusCount
-			if err := rows.Scan(&c.Status, &c.Count); err != nil {
-				return err
-			}
-			counts = append(counts, c)
-		}
-		return rows.Err()
-	})
-	return counts, upTo, err
-}
-
-// AttributeTypes returns the search attributes that executions and schedules of a namespace have, or have had, themselves, and their types.
-func (x *Index) AttributeTypes(ctx context.Context, namespace string) (types map[string]enums.IndexedValueType, err error) {
-	err = x.read(x.executions, func(d *database) error {
-		rows, err := d.reader.QueryContext(ctx, "SELECT name, type FROM attribute_types WHERE namespace = ?", namespace)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		types = map[string]enums.IndexedValueType{}
-		for rows.Next() {
-			var name string
-			var of enums.IndexedValueType
-			if err := rows.Scan(&name, &of); err != nil {
-				return err
-			}
-			types[name] = of
-		}
-		return rows.Err()
-	})
-	return types, err
 }
 
 // executions first reads those that have a value to order by, and then those without.
@@ -186,19 +132,4 @@ func scanExecution(rows *sql.Rows) (f FoundExecution, err error) {
 	}
 	f.Info = info
 	return f, nil
-}
-
-// ParseExecutions parses a query about the executions of a namespace. The error is a *query.Error, or says that the index cannot be read.
-func (x *Index) ParseExecutions(ctx context.Context, namespace, text string) (*query.Query, error) {
-	if strings.TrimSpace(text) == "" {
-		return &query.Query{}, nil
-	}
-	types, err := x.AttributeTypes(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return query.ParseExecutions(text, func(name string) bool {
-		_, known := types[name]
-		return known
-	})
 }

@@ -22,7 +22,8 @@ import (
 // takes longer to be deleted.
 const clockDifference = 2 * time.Second
 
-// journals are the contents of the journals of executions, and of the records of namespaces, which say what executions are gone. Every
+// journals are the contents of the journals of executions, and of the records of namespaces, which say what executions are gone, and which search
+// attributes there are. Every
 // entry of a journal counts, so there is nothing to gain from reading less often.
 type journals struct {
 	put   *statements
@@ -30,12 +31,12 @@ type journals struct {
 	log   *slog.Logger
 	// created is when each namespace was created, or deleted if that is later.
 	created map[string]time.Time
-	// types are the search attributes that the database knows, by namespace and name.
-	types map[[2]string]bool
+	// seen are the search attributes of which the database has a type, by namespace and name.
+	seen map[[2]string]bool
 }
 
 func newJournals(put *statements, names subjects.Names, log *slog.Logger) *journals {
-	return &journals{put: put, names: names, log: log, types: map[[2]string]bool{}}
+	return &journals{put: put, names: names, log: log, seen: map[[2]string]bool{}}
 }
 
 // journals are the sources of executions.
@@ -70,7 +71,7 @@ func (j *journals) apply(ctx context.Context, tx *sql.Tx, s *source, found []bus
 		return err
 	}
 	if s.place == 0 {
-		return j.namespaces(ctx, tx, s, found)
+		return j.records(ctx, tx, s, found)
 	}
 	w := entryWriter{ctx: ctx, tx: tx, journals: j, runs: map[runKey]*run{}}
 	for i := range found {
@@ -113,11 +114,18 @@ func (j *journals) load(ctx context.Context, tx *sql.Tx) error {
 	return rows.Err()
 }
 
-// namespaces removes the executions of namespaces that have been deleted, even if they have been created again since.
-func (j *journals) namespaces(ctx context.Context, tx *sql.Tx, s *source, found []bus.Message) error {
+// records applies records of the cluster bucket. It removes the executions of namespaces that have been deleted, even if they have been created
+// again since.
+func (j *journals) records(ctx context.Context, tx *sql.Tx, s *source, found []bus.Message) error {
 	for i := range found {
 		m := &found[i]
 		key := strings.TrimPrefix(m.Subject, subjects.BucketSubject(s.name, ""))
+		if namespace, ok := subjects.NamespaceOfSearchAttributesKey(key); ok {
+			if err := j.added(ctx, tx, namespace, m); err != nil {
+				return err
+			}
+			continue
+		}
 		name := subjects.NamespaceOfKey(key)
 		if name == "" || key != subjects.NamespaceKey(name) {
 			continue
@@ -159,7 +167,7 @@ func (j *journals) remove(ctx context.Context, tx *sql.Tx, namespace string, cre
 	if err != nil {
 		return err
 	}
-	clear(j.types)
+	clear(j.seen)
 	j.created[namespace] = created
 	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO namespaces VALUES (?, ?)", namespace, created.UnixMicro())
 	return err

@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // schema has the tables.
 //
@@ -105,7 +105,13 @@ CREATE TABLE execution_attributes (
 CREATE TABLE attribute_types (
 	namespace TEXT    NOT NULL,
 	name      TEXT    NOT NULL,
-	type      INTEGER NOT NULL, -- as Temporal numbers them
+	type      INTEGER NOT NULL, -- of the first value, as Temporal numbers types
+	PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE added_types (
+	namespace TEXT    NOT NULL,
+	name      TEXT    NOT NULL,
+	type      INTEGER NOT NULL, -- with which the attribute was added to the namespace
 	PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 CREATE TABLE namespaces (

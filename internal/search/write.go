@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/common/v1"
 
+	"github.com/carillon-scheduler/carillon/internal/attributes"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/payload"
@@ -116,9 +117,9 @@ func payloadOf(data json.RawMessage) *common.Payload {
 }
 
 // know notes the search attributes that schedules of a namespace have themselves. The type of each is that which it had first.
-func (w *writer) know(namespace string, attributes map[string]json.RawMessage) error {
-	for name, data := range attributes {
-		if err := w.exec(w.put.putAttributeType, namespace, name, int64(typeOf(payloadOf(data)))); err != nil {
+func (w *writer) know(namespace string, own map[string]json.RawMessage) error {
+	for name, data := range own {
+		if err := w.exec(w.put.putAttributeType, namespace, name, int64(attributes.TypeOf(payloadOf(data)))); err != nil {
 			return err
 		}
 	}

@@ -91,8 +91,13 @@ func answer[Request interface {
 // explain turns errors of the index into Temporal's.
 func explain(err error) error {
 	var ours *schedule.Error
-	if errors.As(err, &ours) && ours.Code == schedule.CodeUnavailable {
+	switch {
+	case !errors.As(err, &ours):
+		return err
+	case ours.Code == schedule.CodeUnavailable:
 		return serviceerror.NewUnavailable(ours.Message)
+	case ours.Code == schedule.CodeInvalidArgument:
+		return serviceerror.NewInvalidArgument("invalid query: " + ours.Message)
 	}
 	return err
 }
@@ -116,10 +121,10 @@ func (s *service) list(
 	if err != nil {
 		return nil, err
 	}
-	if q.ByStatus {
+	if q.Group != nil {
 		return nil, serviceerror.NewInvalidArgument("invalid query: group by is for counts")
 	}
-	mark := fingerprint(q)
+	mark := fingerprint(r.Query)
 	after, err := decodeToken(mark, r.NextPageToken)
 	if err != nil {
 		return nil, err
@@ -169,18 +174,12 @@ func (s *service) count(
 	if err != nil {
 		return nil, err
 	}
-	counts, _, err := s.config.Index.CountExecutions(ctx, r.Namespace, q)
-	if err != nil {
-		return nil, err
+	count, _, err := s.config.Index.CountExecutions(ctx, r.Namespace, q)
+	response := &workflowservice.CountWorkflowExecutionsResponse{Count: count.Total}
+	for _, g := range count.Groups {
+		response.Groups = append(response.Groups, groupOf(q.Group, g))
 	}
-	response := &workflowservice.CountWorkflowExecutionsResponse{}
-	for _, c := range counts {
-		response.Count += c.Count
-		if q.ByStatus {
-			response.Groups = append(response.Groups, groupOf(c))
-		}
-	}
-	return response, nil
+	return response, err
 }
 
 func (s *service) attributes(

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/search"
-	"github.com/carillon-scheduler/carillon/internal/search/query"
 )
 
 // pageToken says where a page ends, and which query it belongs to. For clients it is opaque bytes.
@@ -23,9 +20,9 @@ type pageToken struct {
 	Number  *int64  `json:"number,omitempty"`
 }
 
-// fingerprint identifies a query, however it is written.
-func fingerprint(q *query.Query) []byte {
-	sum := sha256.Sum256([]byte(q.String()))
+// fingerprint identifies a query. It is that of the text: what the text means may depend on which search attributes executions have by now.
+func fingerprint(query string) []byte {
+	sum := sha256.Sum256([]byte(query))
 	return sum[:8]
 }
 
@@ -60,12 +57,4 @@ func decodeToken(mark, data []byte) (p search.ExecutionPosition, err error) {
 		p.Value = *token.Number
 	}
 	return p, nil
-}
-
-// groupOf returns a count as a client of Temporal expects it: the name of the status is a payload.
-func groupOf(c search.StatusCount) *workflowservice.CountWorkflowExecutionsResponse_AggregationGroup {
-	return &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{Count: c.Count, GroupValues: []*common.Payload{{
-		Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")},
-		Data:     []byte(`"` + c.Status.String() + `"`),
-	}}}
 }

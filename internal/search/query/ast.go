@@ -8,8 +8,8 @@ type Query struct {
 	Where Expr
 	// Order is the order of the answer; nil stands for the usual one: schedules by ID, executions with the last closed first.
 	Order *Order
-	// ByStatus says that executions are to be counted by status.
-	ByStatus bool
+	// Group is what executions are to be counted by; nil if they are counted as a whole.
+	Group *Field
 }
 
 // Order sorts by a built-in field, and by the ID where that is equal. What has no value comes last, in both directions.

@@ -64,8 +64,15 @@ func (p *parser) compare(field Field) (Expr, error) {
 		if err := p.advance(); err != nil {
 			return nil, err
 		}
+		at := p.token.at
 		value, err := p.value(field, op)
+		if err == nil && p.isWords(field) {
+			return words(field, []Value{value}, op == NotEqual, at)
+		}
 		return Compare{field, op, value}, err
+	}
+	if p.token.is("like") {
+		return nil, errorAt(p.token.at, "there is no like: use starts_with for the beginning of a string")
 	}
 	return nil, p.expected("=, !=, <, <=, >, >=, in, not in, between, starts_with or is null")
 }
@@ -81,7 +88,7 @@ func (p *parser) suits(field Field, op Op) error {
 	case op == StartsWith && kind != "" && kind != Text:
 		return errorAt(p.token.at, "%s is %s, and only a string starts with something", field, kind.describe())
 	}
-	return nil
+	return p.suitsAttribute(field, op)
 }
 
 func (p *parser) in(field Field, negated bool) (Expr, error) {
@@ -92,7 +99,7 @@ func (p *parser) in(field Field, negated bool) (Expr, error) {
 		return nil, err
 	}
 	var values []Value
-	for {
+	for at := p.token.at; ; {
 		value, err := p.value(field, Equal)
 		if err != nil {
 			return nil, err
@@ -108,7 +115,10 @@ func (p *parser) in(field Field, negated bool) (Expr, error) {
 		if !p.token.is(")") {
 			return nil, p.expected(", or )")
 		}
-		return In{field, values, negated}, p.advance()
+		if err := p.advance(); err != nil || !p.isWords(field) {
+			return In{field, values, negated}, err
+		}
+		return words(field, values, negated, at)
 	}
 }
 
@@ -118,6 +128,9 @@ func (p *parser) between(field Field, negated bool) (Expr, error) {
 		return nil, errorAt(p.token.at, "%s is true or false: use = or !=, not between", field)
 	case field == executionStatus:
 		return nil, errorAt(p.token.at, "%s is one of some names: use =, != or in, not between", field)
+	}
+	if err := p.suitsAttribute(field, "between"); err != nil {
+		return nil, err
 	}
 	if err := p.advance(); err != nil {
 		return nil, err

@@ -8,5 +8,5 @@
 // [Query.Matches] decides about one schedule or execution. The package is pure: what stores them and answers queries fast is for others, and
 // has to agree with Matches.
 //
-// The package may import schedule, and nothing else of Carillon.
+// The package may import schedule, internal/attributes and internal/suggest.
 package query

@@ -1,10 +1,13 @@
 package query
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"go.temporal.io/api/enums/v1"
 
 	"github.com/carillon-scheduler/carillon/internal/suggest"
 )
@@ -45,61 +48,49 @@ var executionStatus = Field{Execution, ExecutionStatus}
 // statuses are the names of the statuses. The place is the number of a status.
 var statuses = []string{"", "Running", "Completed", "Failed", "Canceled", "Terminated", "ContinuedAsNew", "TimedOut", "Paused"}
 
-// ParseExecutions makes a query about executions of a text. isCustom reports whether an execution has a search attribute of a name; it only
-// decides whether another name that is nearly the same is a mistake. The error is an [*Error].
-func ParseExecutions(text string, isCustom func(name string) bool) (*Query, error) {
-	return (&parser{scanner: scanner{text: text, executions: true}, isCustom: isCustom}).parse()
+// Known says what is known about the search attributes of executions, by name. Those that the service defines need not be there.
+type Known map[string]Attribute
+
+// Attribute is what is known about a search attribute.
+type Attribute struct {
+	// Type is the type that it was added with, or else the type of the first value that an execution had.
+	Type enums.IndexedValueType
+	// Added says that it was added to the namespace: then nothing else than its type makes sense.
+	Added bool
+}
+
+// ParseExecutions makes a query about executions of a text. An attribute that is not known is compared as the value in the query suggests. The
+// error is an [*Error].
+func ParseExecutions(text string, known Known) (*Query, error) {
+	return (&parser{scanner: scanner{text: text, executions: true}, known: known}).parse()
 }
 
 func (p *parser) atGroup() bool { return p.scanner.executions && p.token.is("group") }
 
-// group reads how to count. Executions are counted by status or not at all.
-func (p *parser) group() error {
+// groups are the fields of every execution by which executions are counted. Others have too many values.
+var groups = []string{ExecutionStatus, WorkflowType, QueueOf}
+
+// group reads how to count.
+func (p *parser) group() (*Field, error) {
 	if err := p.advance(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.expect("by"); err != nil {
-		return err
+		return nil, err
 	}
-	if p.token.kind != wordToken && p.token.kind != nameToken || p.token.text != ExecutionStatus {
-		return p.expected(ExecutionStatus + ", by which alone executions can be counted")
+	if !p.atField() {
+		return nil, p.expected("a field")
 	}
-	return p.advance()
+	at := p.token.at
+	field, err := p.field()
+	if err != nil {
+		return nil, err
+	}
+	if field.Source == Execution && !slices.Contains(groups, field.Name) || p.isWords(field) {
+		return nil, errorAt(at, "executions are not counted by %s: use %s, or a search attribute that is no text", field, strings.Join(groups, ", "))
+	}
+	return &field, nil
 }
-
-// executionField reads the name of a field of an execution. What is none of those that every execution has is a search attribute.
-func (p *parser) executionField() (Field, error) {
-	t := p.token
-	if t.text == "" {
-		return Field{}, errorAt(t.at, "expected a name in the backquotes")
-	}
-	field := Field{Execution, t.text}
-	if field.Kind() == "" {
-		field.Source = Custom
-		if t.kind == wordToken && (p.isCustom == nil || !p.isCustom(t.text)) {
-			if meant := suggest.Nearest(t.text, ExecutionFields()); meant != "" {
-				return Field{}, errorAt(t.at, "no execution has %s: did you mean %s? The name of a search attribute may stand in backquotes: %s",
-					shorten(t.text), meant, backquote(shorten(t.text)))
-			}
-		}
-	}
-	return field, p.advance()
-}
-
-// customName returns the name of a search attribute as a query has it. Where it might be taken for something else, it stands in backquotes.
-func customName(name string) string {
-	plain := name != "" && !isDigit(name[0]) && name[0] != '-' && !IsKeyword(name) && !strings.EqualFold(name, "group") &&
-		suggest.Nearest(name, ExecutionFields()) == ""
-	for i := range len(name) {
-		plain = plain && isNameByte(name[i])
-	}
-	if plain {
-		return name
-	}
-	return backquote(name)
-}
-
-func backquote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // executionValue makes a value of the type of a field that every execution has.
 func executionValue(field Field, value Value, t token) (Value, error) {
@@ -109,7 +100,7 @@ func executionValue(field Field, value Value, t token) (Value, error) {
 	case field.Name == ExecutionDuration && value.Kind == Text:
 		d, ok := parseDuration(value.Text)
 		if !ok {
-			return Value{}, errorAt(t.at, "%s is a duration, and %s none: use one such as '1h30m' or '01:30:00', or a number of nanoseconds",
+			return Value{}, errorAt(t.at, "%s is a duration, and %s none: use one such as '1h30m', '2d' or '01:30:00', or a number of nanoseconds",
 				field, t.describe())
 		}
 		return IntOf(int64(d)), nil
@@ -138,8 +129,14 @@ func statusValue(value Value, t token) (Value, error) {
 	return Value{}, errorAt(t.at, "%s is no status: use one of %s", t.describe(), strings.Join(known, ", "))
 }
 
-// parseDuration reads a duration such as 1h30m or 01:30:00.
+// parseDuration reads a duration such as 1h30m, 2d12h or 01:30:00, or a number of nanoseconds.
 func parseDuration(text string) (time.Duration, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Duration(n), true
+	}
+	if days, rest, ok := strings.Cut(text, "d"); ok {
+		return parseDays(days, rest)
+	}
 	if d, err := time.ParseDuration(text); err == nil {
 		return d, true
 	}
@@ -156,4 +153,25 @@ func parseDuration(text string) (time.Duration, bool) {
 		total += time.Duration(n) * unit
 	}
 	return total, true
+}
+
+// parseDays reads days, of which rest says the remaining hours and so on. Go has no unit for days.
+func parseDays(days, rest string) (time.Duration, bool) {
+	const most = math.MaxInt64/int64(24*time.Hour) - 1
+	n, err := strconv.ParseInt(days, 10, 64)
+	if err != nil || n < -most || n > most {
+		return 0, false
+	}
+	total := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return total, true
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || d >= 24*time.Hour {
+		return 0, false
+	}
+	if strings.HasPrefix(days, "-") {
+		d = -d
+	}
+	return total + d, true
 }

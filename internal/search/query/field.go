@@ -93,7 +93,7 @@ func (f Field) String() string {
 	case BuiltIn, Execution:
 		return f.Name
 	case Custom:
-		return customName(f.Name)
+		return backquote(f.Name)
 	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute:
 	}
 	for i := range len(f.Name) {

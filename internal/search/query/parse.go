@@ -39,7 +39,7 @@ func (p *parser) parse() (*Query, error) {
 	case p.atOrder():
 		q.Order, err = p.order()
 	case p.atGroup():
-		q.ByStatus, err = true, p.group()
+		q.Group, err = p.group()
 	}
 	if err == nil && p.token.kind != endToken {
 		err = p.expectedEnd(q)
@@ -52,7 +52,13 @@ func (p *parser) parse() (*Query, error) {
 
 func (p *parser) expectedEnd(q *Query) error {
 	switch {
-	case q.Order != nil || q.ByStatus:
+	case p.token.is("limit"):
+		return errorAt(p.token.at, "there is no limit: a list has pages, whose size the request says")
+	case p.token.is(",") && q.Order != nil:
+		return errorAt(p.token.at, "a list has one order: among equals, it is by ID")
+	case p.token.is(",") && q.Group != nil:
+		return errorAt(p.token.at, "executions are counted by one field")
+	case q.Order != nil || q.Group != nil:
 		return p.expected("the end of the query")
 	case p.scanner.executions:
 		return p.expected("and, or, order by, group by, or the end of the query")
@@ -63,8 +69,8 @@ func (p *parser) expectedEnd(q *Query) error {
 // parser reads a query by recursive descent, one token ahead.
 type parser struct {
 	scanner scanner
-	// isCustom reports whether executions have a search attribute; it may be nil.
-	isCustom   func(name string) bool
+	// known are the search attributes of executions.
+	known      Known
 	token      token
 	depth      int
 	conditions int

@@ -76,8 +76,9 @@ func TestErrorsPointAtThePlace(t *testing.T) {
 		{"id ^<> 'abc'", "use !="},
 		{"paused = true ^&& id = 'a'", "use and"},
 		{"id = ^null", "use is null"},
+		{"id ^matches 'a'", "expected =, !=, <, <=, >, >=, in, not in, between, starts_with or is null, found matches"},
 		{"id is ^5", "expected null, found 5"},
-		{"id ^like 'a'", "expected =, !=, <, <=, >, >=, in, not in, between, starts_with or is null, found like"},
+		{"id ^like 'a'", "there is no like: use starts_with"},
 		{"id not ^= 'a'", "expected in or between after not, found ="},
 		{"id in ^'a'", "expected (, found the string 'a'"},
 		{"id in (^)", "expected a value: a string in single quotes, a number, true or false, found )"},
@@ -100,7 +101,7 @@ func TestErrorsPointAtThePlace(t *testing.T) {
 		{"order by ^", "expected a field, found the end"},
 		{"order by ^attr.x", "nothing can be ordered by attr.x: use one of id, paused,"},
 		{"order by ^notes", "nothing can be ordered by notes"},
-		{"order by id desc^, paused", "expected the end of the query, found ,"},
+		{"order by id desc^, paused", "a list has one order"},
 	} {
 		text := strings.Replace(test.text, "^", "", 1)
 		_, err := query.Parse(text)

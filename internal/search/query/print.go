@@ -28,8 +28,8 @@ func (q *Query) String() string {
 			w.add("desc")
 		}
 	}
-	if q.ByStatus {
-		w.add("group by", ExecutionStatus)
+	if q.Group != nil {
+		w.add("group by", q.Group.String())
 	}
 	return w.b.String()
 }
@@ -81,7 +81,7 @@ func (e Not) write(w *printer, _ precedence) {
 }
 
 func (e Compare) write(w *printer, _ precedence) {
-	w.add(e.Field.String(), string(e.Op), e.Value.String())
+	w.add(e.Field.String(), string(e.Op), literal(e.Field, e.Value))
 }
 
 func (e In) write(w *printer, _ precedence) {
@@ -94,7 +94,7 @@ func (e In) write(w *printer, _ precedence) {
 			w.tight = true
 			w.add(",")
 		}
-		w.add(value.String())
+		w.add(literal(e.Field, value))
 	}
 	w.close()
 }
@@ -102,7 +102,7 @@ func (e In) write(w *printer, _ precedence) {
 func (e Between) write(w *printer, _ precedence) {
 	w.add(e.Field.String())
 	w.negate(e.Negated)
-	w.add("between", e.Low.String(), "and", e.High.String())
+	w.add("between", literal(e.Field, e.Low), "and", literal(e.Field, e.High))
 }
 
 func (e IsNull) write(w *printer, _ precedence) {
@@ -117,7 +117,15 @@ func (w *printer) negate(negated bool) {
 	}
 }
 
-// String returns the value as a query has it.
+// literal returns a value as a query has it. In a query about executions, a backslash stands before quotes and backslashes.
+func literal(field Field, v Value) string {
+	if v.Kind == Text && (field.Source == Execution || field.Source == Custom) {
+		v.Text = strings.ReplaceAll(v.Text, `\`, `\\`)
+	}
+	return v.String()
+}
+
+// String returns the value as a query about schedules has it.
 func (v Value) String() string {
 	switch v.Kind {
 	case Text:

@@ -110,27 +110,32 @@ func (s *scanner) take(t token) token {
 	return t
 }
 
-// quoted reads what stands between two quotes of one kind. Two of them stand for one within it.
+// quoted reads what stands between two quotes of one kind. Two of them stand for one within it. In a string of a query about executions, a
+// backslash before a quote or another backslash stands for nothing.
 func (s *scanner) quoted(begin int, kind tokenKind) (token, error) {
-	mark := s.text[begin : begin+1]
+	mark := s.text[begin]
+	escapes := s.executions && kind == textToken
 	var text strings.Builder
-	for at := begin + 1; ; {
-		end := strings.Index(s.text[at:], mark)
-		if end < 0 {
-			return token{}, errorAt(begin, "the string has no end: %s closes it, and two of them stand for one within it", nameOfQuote[mark])
+	for at := begin + 1; at < len(s.text); at++ {
+		c, next := s.text[at], byte(0)
+		if at+1 < len(s.text) {
+			next = s.text[at+1]
 		}
-		text.WriteString(s.text[at : at+end])
-		at += end + 1
-		if !strings.HasPrefix(s.text[at:], mark) {
-			s.at = at
+		switch {
+		case escapes && c == '\\' && (next == '\\' || next == '\'' || next == '"'), c == mark && next == mark:
+			at++
+			text.WriteByte(next)
+		case c == mark:
+			s.at = at + 1
 			return token{kind, text.String(), begin}, nil
+		default:
+			text.WriteByte(c)
 		}
-		text.WriteString(mark)
-		at++
 	}
+	return token{}, errorAt(begin, "the string has no end: %s closes it, and two of them stand for one within it", nameOfQuote[mark])
 }
 
-var nameOfQuote = map[string]string{"'": "a single quote", `"`: "a double quote", "`": "a backquote"}
+var nameOfQuote = map[byte]string{'\'': "a single quote", '"': "a double quote", '`': "a backquote"}
 
 // number reads what looks like a number. Whether it is one is for the parser to find out.
 func (s *scanner) number(begin int) (token, error) {
@@ -158,3 +163,5 @@ func prefixOf(text string, of func(byte) bool) string {
 	}
 	return text
 }
+
+func backquote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -19,8 +19,10 @@ func (p *parser) value(field Field, op Op) (Value, error) {
 		return Value{}, err
 	}
 	switch field.Source {
-	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute, Custom:
-		return dynamic(value, op), p.advance()
+	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute:
+		value = dynamic(value, op)
+	case Custom:
+		value, err = p.attributeValue(field, op, value, at)
 	case Execution:
 		value, err = executionValue(field, value, at)
 	case BuiltIn:
@@ -72,8 +74,7 @@ func typed(field Field, op Op, value Value, t token) (Value, error) {
 	if kind == Time && value.Kind == Text {
 		at, ok := parseTime(value.Text)
 		if !ok {
-			return Value{}, errorAt(t.at, "%s is a datetime, and %s none: use a date such as '2027-01-31', or a time such as "+
-				"'2027-01-31T09:00:00Z'", field, t.describe())
+			return Value{}, noTime(field, t)
 		}
 		return TimeOf(at), nil
 	}
@@ -84,6 +85,11 @@ func typed(field Field, op Op, value Value, t token) (Value, error) {
 		return value, knownStatus(value.Text, t)
 	}
 	return value, nil
+}
+
+func noTime(field Field, t token) error {
+	return errorAt(t.at, "%s is a datetime, and %s none: use a date such as '2027-01-31', or a time such as '2027-01-31T09:00:00Z'",
+		field, t.describe())
 }
 
 // knownStatus finds the status that no run can have.

@@ -1,0 +1,96 @@
+package search
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// maxGroups is how many groups a count has at most.
+const maxGroups = 1000
+
+// Count is how many executions there are.
+type Count struct {
+	// Total is how many a query holds for. One with several values of an attribute is in several groups, and in Total once.
+	Total int64
+	// Groups are the groups, if the query asks for some: those with the most executions first, and by value among equals.
+	Groups []Group
+}
+
+// Group is how many executions have a value.
+type Group struct {
+	// Value is the value; its Kind is empty for those without one.
+	Value query.Value
+	Count int64
+}
+
+// CountExecutions counts what Executions would return without a limit. A count with more than 1,000 groups is an error of the code
+// invalid_argument.
+func (x *Index) CountExecutions(ctx context.Context, namespace string, q *query.Query) (count Count, upTo time.Time, err error) {
+	err = x.read(x.executions, func(d *database) error {
+		upTo = x.executions.status.upTo()
+		if q.Group != nil {
+			count.Groups, err = d.groups(ctx, namespace, q)
+		}
+		if err != nil {
+			return err
+		}
+		s := d.statement(ctx)
+		s.add("SELECT count(*) FROM executions AS s WHERE ")
+		s.scope(namespace, "", q)
+		return d.reader.QueryRowContext(ctx, s.sql.String(), s.args...).Scan(&count.Total)
+	})
+	if len(count.Groups) > maxGroups {
+		err = schedule.Invalid("query", "more than %d groups: group by something with fewer values", maxGroups)
+	}
+	return count, upTo, err
+}
+
+// groups counts by the values of a field. One group more than there may be means that there are too many.
+func (d *database) groups(ctx context.Context, namespace string, q *query.Query) (groups []Group, err error) {
+	s := d.statement(ctx)
+	if column, ok := columnOf(*q.Group); ok {
+		s.add("SELECT '', " + column + " AS value, count(*) AS many FROM executions AS s WHERE ")
+	} else {
+		// A string that says a time is there twice, and what has no comparable value counts as none.
+		s.add(`SELECT coalesce(a.class, ''), a.value AS value, count(*) AS many FROM executions AS s
+			LEFT JOIN execution_attributes AS a ON a.owner = s.number AND a.source = ? AND a.name = ? AND a.class NOT IN ('', ?) WHERE `,
+			string(q.Group.Source), q.Group.Name, string(query.Time))
+	}
+	s.scope(namespace, "", q)
+	s.add(" GROUP BY 1, 2 ORDER BY many DESC, value LIMIT ?", maxGroups+1)
+	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var class string
+		var value any
+		var g Group
+		if err := rows.Scan(&class, &value, &g.Count); err != nil {
+			return nil, err
+		}
+		g.Value = fromSQL(class, value)
+		groups = append(groups, g)
+	}
+	return groups, rows.Err()
+}
+
+// fromSQL returns a value of a column, or one of an attribute of a class. Kind is empty if there is none.
+func fromSQL(class string, value any) query.Value {
+	switch value := value.(type) {
+	case string:
+		return query.TextOf(value)
+	case int64:
+		if class == string(query.Boolean) {
+			return query.BoolOf(value != 0)
+		}
+		return query.IntOf(value)
+	case float64:
+		return query.DoubleOf(value)
+	}
+	return query.Value{}
+}
