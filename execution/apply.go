@@ -18,15 +18,23 @@ import (
 func (s *State) Apply(entry *Entry, sequence uint64) error {
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
+		var err error
 		switch {
 		case part.First == 0:
 			s.Run = newRun(part.RunID)
 			s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
+			s.Run.ResetRequest = part.ResetRequest
+			if part.Base != nil {
+				err = s.Run.takeOver(part.Base, entry.Time)
+			}
 		case s.Run == nil || s.Run.ID != part.RunID:
 			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest: %w",
 				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID, codec.ErrFormat)
 		}
-		if err := s.Run.apply(part); err != nil {
+		if err == nil {
+			err = s.Run.apply(part)
+		}
+		if err != nil {
 			return fmt.Errorf("execution: entry %d of %s/%s: %w: %w", sequence, s.Key.Namespace, s.Key.WorkflowID, err, codec.ErrFormat)
 		}
 	}
@@ -89,6 +97,9 @@ func (r *Run) apply(part *Part) error {
 	if part.Armed != nil {
 		r.Armed = *part.Armed
 	}
+	if part.ResetRun != "" {
+		r.ResetRun = part.ResetRun
+	}
 	for _, record := range part.Activities {
 		if activity, ok := r.Activities[record.Event]; ok {
 			activity.ActivityRecord = record
@@ -129,6 +140,11 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
 		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		r.Outgoing[event.GetEventId()] = event
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		r.addResetPoint(event)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:
+		id := event.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest().GetMeta().GetUpdateId()
+		r.setUpdate(id, func(u *Update) { u.Recorded = true })
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		id := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId()
 		r.setUpdate(id, func(u *Update) { u.Request, u.Accepted = nil, event.GetEventId() })
@@ -151,6 +167,9 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 		r.Memo = maps.Clone(r.Attributes.GetMemo().GetFields())
 		r.SearchAttributes = maps.Clone(r.Attributes.GetSearchAttributes().GetIndexedFields())
 		r.UserMetadata = event.GetUserMetadata()
+		r.ResetPoints = r.Attributes.GetPrevAutoResetPoints().GetPoints()
+	case *historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes:
+		r.admit(a.WorkflowExecutionUpdateAdmittedEventAttributes.GetRequest())
 	case *historypb.HistoryEvent_TimerFiredEventAttributes:
 		delete(r.Timers, a.TimerFiredEventAttributes.GetTimerId())
 	case *historypb.HistoryEvent_TimerCanceledEventAttributes:

@@ -106,11 +106,13 @@ func (tx *transition) follow(next *successor) {
 	id, attributes, pause := nextRunID(before.ID), next.attributes, before.pauseBefore(next.pause, tx.now)
 	attributes.ContinuedExecutionRunId, attributes.OriginalExecutionRunId = before.ID, id
 	attributes.FirstWorkflowTaskBackoff = durationpb.New(pause)
+	attributes.PrevAutoResetPoints = before.resetPoints()
 	callback, earlier := before.Callback, before.earlier()
 	tx.continues = true
 	tx.open(newRun(id))
 	tx.run.Callback, tx.run.Earlier, tx.part.Earlier = callback, earlier, earlier
 	tx.run.StartRequest, tx.part.StartRequest = before.StartRequest, before.StartRequest
+	tx.run.ResetRequest, tx.part.ResetRequest = before.ResetRequest, before.ResetRequest
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata = before.UserMetadata
 	tx.run.effect(event)

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"cmp"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -57,9 +58,10 @@ func (r *Run) parent() *Parent {
 }
 
 // childOf reports whether a run is a child of a run of another workflow.
-func (r *Run) childOf(of *commonpb.WorkflowExecution) bool {
+func (r *Run) childOf(of *From) bool {
 	parent := r.Attributes.GetParentWorkflowExecution()
-	return parent != nil && parent.GetWorkflowId() == of.GetWorkflowId() && parent.GetRunId() == of.GetRunId()
+	return parent != nil && parent.GetWorkflowId() == of.Execution.GetWorkflowId() &&
+		(parent.GetRunId() == of.Execution.GetRunId() || slices.Contains(of.Former, parent.GetRunId()))
 }
 
 // ChildStart is a child to start. Whoever does it tells the parent by [ChildStarted] or [ChildNotStarted].
@@ -68,6 +70,8 @@ type ChildStart struct {
 	Start  Start
 	// Policy is for a parent that ends while the child is being started.
 	Policy enumspb.ParentClosePolicy
+	// Begun says that the parent knows that the child has begun, but perhaps not that it has ended: a reset has begun the parent's run.
+	Begun bool
 }
 
 // root returns the workflow without a parent of which the newest run descends. The first event of a run that has no parent does not name it.
@@ -90,7 +94,7 @@ func mergedPriority(own, asked *commonpb.Priority) *commonpb.Priority {
 // start returns how a child is to be started.
 func (s *State) start(child Child) ChildStart {
 	event, a := child.Initiated, child.attributes()
-	parent := Parent{s.Key.WorkflowID, s.Run.ID, event.GetEventId(), s.root()}
+	parent := Parent{s.Key.WorkflowID, s.Run.Author(event.GetEventId()).RunID, event.GetEventId(), s.root()}
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: s.Key.Namespace, WorkflowId: a.GetWorkflowId(), WorkflowType: a.GetWorkflowType(), TaskQueue: a.GetTaskQueue(), Input: a.GetInput(),
 		WorkflowExecutionTimeout: a.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: a.GetWorkflowRunTimeout(),
@@ -98,7 +102,8 @@ func (s *State) start(child Child) ChildStart {
 		RetryPolicy: a.GetRetryPolicy(), CronSchedule: a.GetCronSchedule(), Memo: a.GetMemo(), SearchAttributes: a.GetSearchAttributes(),
 		Header: a.GetHeader(), UserMetadata: event.GetUserMetadata(), Priority: mergedPriority(s.Run.Attributes.GetPriority(), a.GetPriority()),
 	}
-	return ChildStart{parent, Start{Request: request, RunID: parent.firstRun(), Parent: &parent}, a.GetParentClosePolicy()}
+	start := Start{Request: request, RunID: parent.firstRun(), Parent: &parent}
+	return ChildStart{Parent: parent, Start: start, Policy: a.GetParentClosePolicy()}
 }
 
 // Orphan is a child of a run that has ended, to be ended too.
@@ -112,7 +117,7 @@ type Orphan struct {
 // orphans returns the children of a run that end with it.
 func (r *Run) orphans() (all []Orphan) {
 	for event, child := range ordered(r.Children) {
-		all = append(all, orphan(r.ID, event, child.attributes())...)
+		all = append(all, orphan(r.Author(event).RunID, event, child.attributes())...)
 	}
 	return all
 }

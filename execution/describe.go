@@ -30,7 +30,12 @@ func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
 			RunExpirationTime:       timestamp(r.expires()),
 			CancelRequested:         r.CancelRequested,
 			OriginalStartTime:       timestamppb.New(r.Start),
+			ResetRunId:              r.ResetRun,
 		},
+	}
+	if !r.OriginalStart.IsZero() {
+		response.WorkflowExtendedInfo.OriginalStartTime = timestamppb.New(r.OriginalStart)
+		response.WorkflowExtendedInfo.LastResetTime = timestamppb.New(r.Start)
 	}
 	if !r.Open() {
 		return response
@@ -66,7 +71,7 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 		TaskQueue: r.Attributes.GetTaskQueue().GetName(), HistorySizeBytes: r.Bytes, StateTransitionCount: r.Entries,
 		ParentExecution: r.Attributes.GetParentWorkflowExecution(),
 		RootExecution:   s.root(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
-		Priority: r.Attributes.GetPriority(),
+		Priority: r.Attributes.GetPriority(), AutoResetPoints: r.resetPoints(),
 	}
 	if !r.Close.IsZero() {
 		info.ExecutionDuration = durationpb.New(r.Close.Sub(info.GetExecutionTime().AsTime()))
@@ -102,7 +107,7 @@ func (r *Run) pendingChild(event int64, child Child) *workflowpb.PendingChildExe
 		WorkflowId: a.GetWorkflowId(), WorkflowTypeName: a.GetWorkflowType().GetName(), InitiatedId: event, ParentClosePolicy: a.GetParentClosePolicy(),
 	}
 	if child.Begun {
-		info.RunId = childRunID(r.ID, event)
+		info.RunId = childRunID(r.Author(event).RunID, event)
 	}
 	return info
 }

@@ -47,8 +47,13 @@ type Part struct {
 	EncodedBuffer [][]byte                  `json:"buffer,omitempty"`
 	// LastStarted replaces that of the run.
 	LastStarted *int64 `json:"lastStarted,omitempty"`
-	// StartRequest is that of the run, in the first entry of the run.
+	// StartRequest and ResetRequest are those of the run, in the first entry of the run.
 	StartRequest string `json:"startRequest,omitempty"`
+	ResetRequest string `json:"resetRequest,omitempty"`
+	// ResetRun is the run that a reset has begun from this one, in the entry that ends it for that.
+	ResetRun string `json:"resetRun,omitempty"`
+	// Base is what the run has from other runs, in the first entry of a run that a reset has begun; nil in others.
+	Base *Base `json:"base,omitempty"`
 	// Earlier is that of the run, in its first entry.
 	Earlier []string `json:"earlier,omitempty"`
 	// Callback says who is to be told how the chain of runs ends: in the first entry of each run, and again in the one that ends the last.
@@ -88,6 +93,13 @@ func (p *Part) encode() (err error) {
 	if p.EncodedBuffer, err = encode(p.Buffer); err != nil {
 		return err
 	}
+	if p.Base != nil {
+		base := *p.Base
+		if base.EncodedStart, err = proto.Marshal(base.Start); err != nil {
+			return fmt.Errorf("execution: %T: %w", base.Start, err)
+		}
+		p.Base = &base
+	}
 	p.EncodedUpdates, err = encode(p.Admitted)
 	return err
 }
@@ -116,6 +128,11 @@ func (p *Part) decode() (err error) {
 	}
 	if p.Buffer, err = decode[historypb.HistoryEvent](p.EncodedBuffer); err != nil {
 		return err
+	}
+	if p.Base != nil {
+		if err = p.Base.decode(); err != nil {
+			return err
+		}
 	}
 	p.Admitted, err = decode[updatepb.Request](p.EncodedUpdates)
 	p.Encoded, p.EncodedBuffer, p.EncodedUpdates = nil, nil, nil

@@ -15,6 +15,8 @@ type From struct {
 	Event int64
 	// ChildOnly says that the request is for a child of that workflow, and for no other.
 	ChildOnly bool
+	// Former are the runs from which a reset has taken events of that one: their children are its own.
+	Former []string
 }
 
 // execution returns the workflow that asks; nil if none does.
@@ -27,7 +29,7 @@ func (f *From) execution() *commonpb.WorkflowExecution {
 
 // check returns Temporal's NotFound if the request is not for the newest run.
 func (f *From) check(tx *transition) error {
-	if f != nil && f.ChildOnly && !tx.run.childOf(f.Execution) {
+	if f != nil && f.ChildOnly && !tx.run.childOf(f) {
 		return notFound(tx.before.Key.WorkflowID)
 	}
 	return nil
@@ -62,7 +64,10 @@ func (r *Run) outgoing(kind func(*historypb.HistoryEvent) bool) (count int) {
 // send returns what an event of the newest run sends to another workflow.
 func (s *State) send(event *historypb.HistoryEvent) Outgoing {
 	from := &From{Execution: &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: s.Run.ID}, Event: event.GetEventId()}
-	request := derivedByEvent("request", from.Event, s.Run.ID)
+	request := derivedByEvent("request", from.Event, s.Run.Author(from.Event).RunID)
+	for _, stretch := range s.Run.Stretches {
+		from.Former = append(from.Former, stretch.RunID)
+	}
 	out := Outgoing{RunID: s.Run.ID, Event: from.Event}
 	if a := event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes(); a != nil {
 		from.ChildOnly, out.WorkflowID = a.GetChildWorkflowOnly(), a.GetWorkflowExecution().GetWorkflowId()

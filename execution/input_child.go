@@ -10,7 +10,11 @@ import (
 // child returns a child of the run in progress that has not ended; false if the run knows none. The error is Temporal's NotFound if the run is
 // not in progress.
 func (tx *transition) child(parent Parent) (Child, bool, error) {
-	if err := tx.checkOpen(parent.RunID); err != nil {
+	runID := parent.RunID
+	if tx.run != nil && tx.run.wrote(runID, parent.Event) {
+		runID = tx.run.ID
+	}
+	if err := tx.checkOpen(runID); err != nil {
 		return Child{}, false, err
 	}
 	child, ok := tx.run.Children[parent.Event]

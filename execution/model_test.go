@@ -44,11 +44,15 @@ type model struct {
 
 func (m *model) step(t *rapid.T) {
 	if m.state.Run == nil || !m.state.Run.Open() {
-		m.start(t)
+		if m.state.Run != nil && rapid.IntRange(0, 3).Draw(t, "reset") == 0 {
+			m.rewind(t)
+		} else {
+			m.start(t)
+		}
 		return
 	}
 	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
-		"outcome", "outcome", "update", "update", "wait", "wait", "message", "cancel", "reset", "terminate", "start"}).Draw(t, "what") {
+		"outcome", "outcome", "update", "update", "wait", "wait", "message", "cancel", "forget", "terminate", "start", "reset"}).Draw(t, "what") {
 	case "poll":
 		m.poll(t)
 	case "complete":
@@ -80,6 +84,8 @@ func (m *model) step(t *rapid.T) {
 	case "cancel":
 		m.decide(RequestCancel{Request: &workflowservice.RequestCancelWorkflowExecutionRequest{}})
 	case "reset":
+		m.rewind(t)
+	case "forget":
 		m.decide(ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{}})
 	case "terminate":
 		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {

@@ -63,7 +63,7 @@ func Owed(state *State, entry *Entry) Work {
 		case state.Run.Open() && part.RunID == state.Run.ID:
 			state.owed(part, &work)
 		case part.end() == nil:
-			work.Orphans = append(work.Orphans, part.orphans(parent)...)
+			work.Orphans = append(work.Orphans, part.orphans(state.Run, parent)...)
 		}
 	}
 	return work
@@ -74,6 +74,9 @@ func (s *State) owed(part *Part, work *Work) {
 	r := s.Run
 	if part.Task != nil && part.Task.Scheduled == r.Task.Scheduled && part.Task.Attempt == r.Task.Attempt {
 		work.Offers = r.offerTask(work.Offers)
+	}
+	if part.Base != nil {
+		s.owedAgain(work)
 	}
 	for _, record := range part.Activities {
 		if activity, ok := r.Activities[record.Event]; ok && activity.Attempt == record.Attempt {
@@ -90,9 +93,36 @@ func (s *State) owed(part *Part, work *Work) {
 	}
 }
 
-// orphans are the children that a part starts whose run has ended since. Somebody may have started them meanwhile.
-func (p *Part) orphans(parent *commonpb.WorkflowExecution) (all []Orphaned) {
+// owedAgain adds what the events of other runs made due that the newest run has from them.
+func (s *State) owedAgain(work *Work) {
+	r := s.Run
+	through := r.Stretches[len(r.Stretches)-1].Through
+	for _, activity := range ordered(r.Activities) {
+		if activity.Event <= through && activity.Attempt == 1 {
+			work.Offers = r.offerActivity(work.Offers, &activity)
+		}
+	}
+	for event, child := range ordered(r.Children) {
+		if event <= through {
+			start := s.start(child)
+			start.Begun = child.Begun
+			work.Children = append(work.Children, start)
+		}
+	}
+	for event, sent := range ordered(r.Outgoing) {
+		if event <= through {
+			work.Outgoing = append(work.Outgoing, s.send(sent))
+		}
+	}
+}
+
+// orphans are the children that a part starts whose run has ended since, and that the newest run has not taken over. Somebody may have started them
+// meanwhile.
+func (p *Part) orphans(newest *Run, parent *commonpb.WorkflowExecution) (all []Orphaned) {
 	for _, event := range p.Events {
+		if newest != nil && newest.wrote(p.RunID, event.GetEventId()) {
+			continue
+		}
 		if a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes(); a != nil {
 			for _, one := range orphan(p.RunID, event.GetEventId(), a) {
 				all = append(all, Orphaned{one, parent})

@@ -55,6 +55,8 @@ type story struct {
 	// history are the events of the newest run, and err is how the last input was refused.
 	history []*historypb.HistoryEvent
 	got     *History
+	// histories are the events of all runs.
+	histories map[string][]*historypb.HistoryEvent
 	// inbox are the updates that came with the last workflow task.
 	inbox []string
 	err   error
@@ -64,6 +66,8 @@ type story struct {
 	names []string
 	// children are those that have been started, by the events of the newest run.
 	children map[int64]Parent
+	// journal are the encoded entries, which have the sequences 10, 20 and so on.
+	journal [][]byte
 	// messages are the times of the delayed messages that have been armed and have not come.
 	messages []time.Time
 }
@@ -80,7 +84,7 @@ type tester interface {
 func newStory(t tester) *story {
 	t.Helper()
 	key := Key{"default", "w"}
-	return &story{t: t, now: noon, state: &State{Key: key}, replayed: &State{Key: key}, attempts: map[string]Token{}}
+	return &story{t: t, now: noon, state: &State{Key: key}, replayed: &State{Key: key}, attempts: map[string]Token{}, histories: map[string][]*historypb.HistoryEvent{}}
 }
 
 func (s *story) do(t *testing.T, d *datadriven.TestData) string {
@@ -108,7 +112,7 @@ func (s *story) decide(in Input) string {
 	require.Equal(s.t, before, proofOf(s.state), "a decision changes the state before it")
 	s.err = errors.Join(err, decision.Refusal)
 	if err != nil {
-		return fmt.Sprintf("refused: %s: %v\n", strings.TrimPrefix(fmt.Sprintf("%T", err), "*serviceerror."), err)
+		return s.named(fmt.Sprintf("refused: %s: %v\n", strings.TrimPrefix(fmt.Sprintf("%T", err), "*serviceerror."), err))
 	}
 	var out strings.Builder
 	if decision.Entry != nil {
@@ -133,7 +137,11 @@ func (s *story) decide(in Input) string {
 	if out.Len() == 0 {
 		return "nothing\n"
 	}
-	text := out.String()
+	return s.named(out.String())
+}
+
+// named puts the names of a script in place of IDs that follow from others.
+func (s *story) named(text string) string {
 	for event := range int64(40) {
 		for i := 1; i < len(s.names); i += 2 {
 			text = strings.ReplaceAll(text, childRunID(s.names[i], event), fmt.Sprintf("child-%d-of-%s", event, s.names[i]))
@@ -178,17 +186,22 @@ func (s *story) append(decision *Decision) {
 	s.sequence += 10
 	data, err := decision.Entry.Marshal()
 	require.NoError(s.t, err)
-	entry, err := ParseEntry(data)
-	require.NoError(s.t, err)
+	s.journal = append(s.journal, data)
+	entry := s.parse(data)
 	require.NoError(s.t, s.replayed.Apply(entry, s.sequence))
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
 		if part.First == 0 {
 			s.history = nil
+			if part.Base != nil {
+				s.history = slices.Clone(part.Base.Events)
+				s.names = append(s.names, part.RunID, fmt.Sprintf("reset-%d", s.sequence))
+			}
 			s.names = append(s.names, nextRunID(part.RunID), part.RunID+"+")
 			s.children = map[int64]Parent{}
 		}
 		s.history = append(s.history, part.Events...)
+		s.histories[part.RunID] = s.history
 		if part.end() != nil && s.ended != nil {
 			s.ended()
 		}
@@ -248,6 +261,11 @@ func (s *story) describePart(out *strings.Builder, part *Part) {
 	if part.First == 0 {
 		fmt.Fprintf(out, "begins run %s\n", part.RunID)
 	}
+	if part.Base != nil {
+		for _, stretch := range part.Base.Stretches {
+			fmt.Fprintf(out, "  events of %s through %d\n", stretch.RunID, stretch.Through)
+		}
+	}
 	for _, event := range part.Events {
 		fmt.Fprintf(out, "  %s\n", s.line(event))
 	}
@@ -299,6 +317,7 @@ func nameOf(event *historypb.HistoryEvent) string {
 		event.GetTimerCanceledEventAttributes().GetTimerId(), event.GetMarkerRecordedEventAttributes().GetMarkerName(),
 		event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId(),
 		event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId(),
+		event.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest().GetMeta().GetUpdateId(),
 		event.GetWorkflowExecutionUpdateCompletedEventAttributes().GetMeta().GetUpdateId(),
 		event.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName(), event.GetWorkflowExecutionTerminatedEventAttributes().GetReason(),
 	} {
@@ -352,7 +371,11 @@ func chainOf(event *historypb.HistoryEvent) string {
 
 func causeOf(event *historypb.HistoryEvent) string {
 	if a := event.GetWorkflowTaskFailedEventAttributes(); a != nil {
-		return a.GetCause().String()
+		text := a.GetCause().String()
+		if a.GetBaseRunId() != "" {
+			text += fmt.Sprintf(" from %s to %s", a.GetBaseRunId(), a.GetNewRunId())
+		}
+		return text
 	}
 	if a := event.GetActivityTaskStartedEventAttributes(); a != nil {
 		return fmt.Sprintf("attempt=%d", a.GetAttempt())
@@ -372,7 +395,11 @@ func (s *story) describeWork(out *strings.Builder, work Work) {
 	}
 	for _, child := range work.Children {
 		s.children[child.Parent.Event] = child.Parent
-		fmt.Fprintf(out, "start child %s run %s for event %d of %s\n", child.Start.Request.GetWorkflowId(), child.Start.RunID, child.Parent.Event, child.Parent.RunID)
+		verb := "start"
+		if child.Begun {
+			verb = "look at"
+		}
+		fmt.Fprintf(out, "%s child %s run %s for event %d of %s\n", verb, child.Start.Request.GetWorkflowId(), child.Start.RunID, child.Parent.Event, child.Parent.RunID)
 	}
 	for _, orphan := range work.Orphans {
 		workflowID, in := orphan.Input(orphan.Parent)
@@ -418,6 +445,8 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 		fmt.Fprintf(out, "cancel requested: %v\n", reply.GetCancelRequested())
 	case *workflowservice.StartWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
+	case *workflowservice.ResetWorkflowExecutionResponse:
+		fmt.Fprintf(out, "run %s\n", reply.GetRunId())
 	case *workflowservice.SignalWithStartWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
 	}
@@ -551,6 +580,8 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) Input {
 		return Terminate{&workflowservice.TerminateWorkflowExecutionRequest{WorkflowExecution: execution, Reason: arg("reason")}}
 	case "reset-sticky":
 		return ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{Execution: execution}}
+	case "reset":
+		return s.resetInput(arg)
 	case "poll":
 		return s.pollInput(arg)
 	case "complete":

@@ -11,6 +11,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
 // Key names a journal.
@@ -39,6 +40,16 @@ type Run struct {
 	Attributes *historypb.WorkflowExecutionStartedEventAttributes
 	// StartRequest is the ID of the request that began the chain of runs; empty if it had none.
 	StartRequest string
+	// ResetRequest is the ID of the request that began the run by a reset, or an earlier run of the chain; empty if none did.
+	ResetRequest string
+	// ResetRun is the run that a reset has begun from this one and ended it for; empty if none has.
+	ResetRun string
+	// Stretches are the events of the run that other runs wrote: see [Run.Author]. Only a run that a reset has begun has some.
+	Stretches []Stretch
+	// OriginalStart is the time of the first event of a run that a reset has begun; zero for others. Start is the time of the reset then.
+	OriginalStart time.Time
+	// ResetPoints are where workers with other code took over, in this run and those before it, the newest last.
+	ResetPoints []*workflowpb.ResetPointInfo
 	// Callback says who is to be told how the chain of runs ends; nil if nobody is.
 	Callback []byte
 	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them

@@ -26,6 +26,8 @@ type Update struct {
 	Number int64
 	// Request is what was asked; nil once the code has accepted it.
 	Request *updatepb.Request
+	// Recorded says that an event of the history has the request, so the worker gets it with that. Only a reset writes such events.
+	Recorded bool
 	// Accepted and Completed are the IDs of the events that say so; zero if there is none yet.
 	Accepted, Completed int64
 }
@@ -124,6 +126,9 @@ func (r *Run) messages() (all []*protocolpb.Message) {
 	for _, update := range r.waiting() {
 		if update.Number > r.Task.Updates {
 			break
+		}
+		if update.Recorded {
+			continue
 		}
 		body, err := anypb.New(update.Request)
 		if err != nil {
@@ -260,10 +265,13 @@ func (tx *transition) message(message *protocolpb.Message) *failedCommand {
 		if update.Request == nil {
 			return bad("update " + id + " has been accepted before")
 		}
-		tx.write(&historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+		accepted := &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
 			ProtocolInstanceId: id, AcceptedRequestMessageId: requestMessage(id), AcceptedRequestSequencingEventId: m.GetAcceptedRequestSequencingEventId(),
-			AcceptedRequest: update.Request,
-		})
+		}
+		if !update.Recorded {
+			accepted.AcceptedRequest = update.Request
+		}
+		tx.write(accepted)
 	case *updatepb.Rejection:
 		if update.Request == nil {
 			return bad("update " + id + " has been accepted before")

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
@@ -98,6 +99,33 @@ func (s *workflowService) TerminateWorkflowExecution(
 	}
 	return route[workflowservice.TerminateWorkflowExecutionResponse](
 		ctx, s.Gateway, subjects.VerbTerminate, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
+// ResetWorkflowExecution lets an execution go on from an earlier point, in a new run.
+func (s *workflowService) ResetWorkflowExecution(
+	ctx context.Context, r *workflowservice.ResetWorkflowExecutionRequest,
+) (*workflowservice.ResetWorkflowExecutionResponse, error) {
+	err := cmp.Or(checkExecution(r.WorkflowExecution), checkName("RequestId", r.RequestId), checkReapply(r))
+	if err != nil {
+		return nil, err
+	}
+	return route[workflowservice.ResetWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbReset, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
+// checkReapply refuses what no reset can ask to apply again.
+func checkReapply(r *workflowservice.ResetWorkflowExecutionRequest) error {
+	kind := r.GetResetReapplyType() //lint:ignore SA1019 clients still send it
+	if _, known := enums.ResetReapplyType_name[int32(kind)]; !known {
+		return serviceerror.NewInvalidArgument(fmt.Sprintf("ResetReapplyType is %d: it must be from 0 to %d.", kind, len(enums.ResetReapplyType_name)-1))
+	}
+	for _, kind := range r.GetResetReapplyExcludeTypes() {
+		if _, known := enums.ResetReapplyExcludeType_name[int32(kind)]; !known {
+			return serviceerror.NewInvalidArgument(fmt.Sprintf(
+				"ResetReapplyExcludeTypes has %d: each must be from 0 to %d.", kind, len(enums.ResetReapplyExcludeType_name)-1))
+		}
+	}
+	return nil
 }
 
 // DescribeWorkflowExecution describes an execution.

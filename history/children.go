@@ -3,12 +3,14 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -19,6 +21,9 @@ import (
 // was to.
 func (s *Service) startChild(ctx context.Context, parent schedule.Key, child execution.ChildStart) error {
 	key := sibling(parent, child.Start.Request.GetWorkflowId())
+	if child.Begun {
+		return s.tellEnd(ctx, key, child)
+	}
 	outcome, err := s.outcomeOfStart(ctx, key, child)
 	if err != nil {
 		return err
@@ -33,6 +38,28 @@ func (s *Service) startChild(ctx context.Context, parent schedule.Key, child exe
 		Orphan: execution.Orphan{WorkflowID: key.ID, FirstRun: child.Start.RunID, Policy: child.Policy},
 		Parent: &commonpb.WorkflowExecution{WorkflowId: parent.ID, RunId: child.Parent.RunID},
 	})
+}
+
+// tellEnd tells a workflow that a reset has begun how a child ended that runs before it had started, if the child has ended. Otherwise the child
+// tells it by itself. If the workflow ID of the child has had another run since, nothing is known.
+func (s *Service) tellEnd(ctx context.Context, key schedule.Key, child execution.ChildStart) error {
+	last, err := s.journals.Last(ctx, s.shardOf(key), key)
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entry, err := execution.ParseEntry(last.Data)
+	if err != nil {
+		return fmt.Errorf("history: entry %d of %s/%s: %w", last.Sequence, key.Namespace, key.ID, err)
+	}
+	for _, ending := range execution.Endings(entry) {
+		if of := ending.Parent; of != nil && of.RunID == child.Parent.RunID && of.Event == child.Parent.Event {
+			return s.tellParent(ctx, key, ending)
+		}
+	}
+	return nil
 }
 
 // outcomeOfStart starts a child and returns what to tell the parent. An error means that it is to be tried again.

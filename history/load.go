@@ -56,7 +56,7 @@ func (s *Service) bring(ctx context.Context, of *slot, last journal.Entry, err e
 func (s *Service) readTail(ctx context.Context, of *slot, last journal.Entry) error {
 	state := of.state
 	err := s.journals.Read(ctx, of.shard, of.key, state.Sequence+1, last.Sequence, func(e journal.Entry) (bool, error) {
-		return true, of.apply(state, e, 0)
+		return true, s.apply(ctx, of, state, e, 0)
 	})
 	if err != nil {
 		of.forget()
@@ -77,10 +77,10 @@ func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) err
 	state := &execution.State{Key: executionKey(of.key)}
 	if first == 0 || first == last.Sequence {
 		first = last.Sequence
-		err = of.apply(state, last, first)
+		err = s.apply(ctx, of, state, last, first)
 	} else {
 		err = s.journals.Read(ctx, of.shard, of.key, first, last.Sequence, func(e journal.Entry) (bool, error) {
-			return true, of.apply(state, e, first)
+			return true, s.apply(ctx, of, state, e, first)
 		})
 	}
 	if err != nil {
@@ -92,11 +92,30 @@ func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) err
 	return s.readHeartbeats(ctx, of)
 }
 
-// apply adds an entry to a state. The entry with which the run begins, first, may also end the run before it, which the state does not know.
-func (s *slot) apply(state *execution.State, stored journal.Entry, first uint64) error {
+// reader reads the journal of a slot, through an entry.
+func (s *Service) reader(ctx context.Context, of *slot, through uint64) execution.Reader {
+	return func(from uint64, each func([]byte) (bool, error)) error {
+		return s.journals.Read(ctx, of.shard, of.key, from, through, func(e journal.Entry) (bool, error) { return each(e.Data) })
+	}
+}
+
+// parse decodes an entry, and reads what it refers to.
+func (s *Service) parse(ctx context.Context, of *slot, stored journal.Entry) (*execution.Entry, error) {
 	entry, err := execution.ParseEntry(stored.Data)
+	if err == nil {
+		err = entry.ReadBase(s.reader(ctx, of, stored.Sequence))
+	}
 	if err != nil {
-		return fmt.Errorf("history: entry %d of %s/%s: %w", stored.Sequence, s.key.Namespace, s.key.ID, err)
+		return nil, fmt.Errorf("history: entry %d of %s/%s: %w", stored.Sequence, of.key.Namespace, of.key.ID, err)
+	}
+	return entry, nil
+}
+
+// apply adds an entry to a state. The entry with which the run begins, first, may also end the run before it, which the state does not know.
+func (s *Service) apply(ctx context.Context, of *slot, state *execution.State, stored journal.Entry, first uint64) error {
+	entry, err := s.parse(ctx, of, stored)
+	if err != nil {
+		return err
 	}
 	if stored.Sequence == first {
 		entry.Parts = entry.Parts[len(entry.Parts)-1:]
@@ -104,7 +123,7 @@ func (s *slot) apply(state *execution.State, stored journal.Entry, first uint64)
 	if err := state.Apply(entry, stored.Sequence); err != nil {
 		return err
 	}
-	s.recent.add(entry)
+	of.recent.add(entry)
 	return nil
 }
 
@@ -163,10 +182,11 @@ func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.
 		return nil, err
 	}
 	err = s.walk(ctx, of, runID, from, func(entry *execution.Entry, sequence uint64) (bool, error) {
-		if err := state.Apply(entry, sequence); err != nil {
-			return false, err
+		err := entry.ReadBase(s.reader(ctx, of, sequence))
+		if err == nil {
+			err = state.Apply(entry, sequence)
 		}
-		return state.Run.Open(), nil
+		return err == nil && state.Run.Open(), err
 	})
 	if err != nil {
 		return nil, err

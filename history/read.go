@@ -134,7 +134,7 @@ func (s *Service) closeEvent(ctx context.Context, of *slot, state *execution.Sta
 		return reply, nil
 	}
 	last := run.NextEvent - 1
-	p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: last, Sequence: run.First}, last, 1)
+	p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: last}, last, 1)
 	reply.History.Events = p.events
 	return reply, err
 }
@@ -144,7 +144,6 @@ func (s *Service) nextPage(
 	ctx context.Context, of *slot, state *execution.State, token pageToken, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (proto.Message, error) {
 	run := state.Run
-	token.Sequence = max(token.Sequence, run.First)
 	p, err := s.page(ctx, of, state, token, run.NextEvent-1, sizeOfPage(r))
 	if err != nil {
 		return nil, err
@@ -167,7 +166,7 @@ type page struct {
 	next   pageToken
 }
 
-// page returns the events of a run from a token to the event with the ID to: one at least, if there is one; most at most, and no more bytes than
+// page returns the events of a run from a token, with a sequence or without, to the event with the ID to: one at least, if there is one; most at most, and no more bytes than
 // a message of NATS has room for. The caller has the turn.
 func (s *Service) page(ctx context.Context, of *slot, state *execution.State, from pageToken, to int64, most int) (page, error) {
 	p := &pager{page: page{next: from}, to: to, most: most, bytes: s.bytesOfPage()}
@@ -179,19 +178,32 @@ func (s *Service) page(ctx context.Context, of *slot, state *execution.State, fr
 		}
 		return p.page, nil
 	}
-	err := s.walk(ctx, of, from.RunID, from.Sequence, func(entry *execution.Entry, sequence uint64) (bool, error) {
+	for more := true; more && p.next.Next <= to; {
+		var err error
+		if more, err = s.addStretch(ctx, of, p, state.Run.Author(p.next.Next)); err != nil {
+			return p.page, err
+		}
+	}
+	if p.next.Next <= to && len(p.events) == 0 {
+		return p.page, serviceerror.NewDataLoss("the journal of the execution is not complete")
+	}
+	return p.page, nil
+}
+
+// addStretch adds the next events, which one run wrote. It reports whether it has added all of them.
+func (s *Service) addStretch(ctx context.Context, of *slot, p *pager, by execution.Stretch) (all bool, err error) {
+	last, full := min(p.to, by.Through), false
+	err = s.walk(ctx, of, by.RunID, max(p.next.Sequence, by.First), func(entry *execution.Entry, sequence uint64) (bool, error) {
 		p.next.Sequence = sequence
 		for _, event := range entry.Parts[0].Events {
-			if event.GetEventId() >= p.next.Next && !p.add(event) {
+			if id := event.GetEventId(); id >= p.next.Next && id <= last && !p.add(event) {
+				full = true
 				return false, nil
 			}
 		}
-		return p.next.Next <= to, nil
+		return p.next.Next <= last, nil
 	})
-	if err == nil && p.next.Next <= to && len(p.events) == 0 {
-		err = serviceerror.NewDataLoss("the journal of the execution is not complete")
-	}
-	return p.page, err
+	return err == nil && !full && p.next.Next > last, err
 }
 
 // pager collects a page.
@@ -230,7 +242,7 @@ func (s *Service) fillHistory(ctx context.Context, of *slot, d execution.Decisio
 func (s *Service) fill(
 	ctx context.Context, of *slot, state *execution.State, task *workflowservice.PollWorkflowTaskQueueResponse, h *execution.History,
 ) error {
-	from := pageToken{RunID: state.Run.ID, Next: h.From, Sequence: state.Run.First}
+	from := pageToken{RunID: state.Run.ID, Next: h.From}
 	p, err := s.page(ctx, of, state, from, h.To, maxPage)
 	if err != nil {
 		return err

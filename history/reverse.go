@@ -44,7 +44,7 @@ func (s *Service) historyReverse(
 // a message of NATS has room for. The caller has the turn.
 func (s *Service) pageBack(ctx context.Context, of *slot, state *execution.State, to int64, most int) ([]*historypb.HistoryEvent, error) {
 	var events []*historypb.HistoryEvent
-	from := pageToken{RunID: state.Run.ID, Next: max(1, to-int64(most)+1), Sequence: state.Run.First}
+	from := pageToken{RunID: state.Run.ID, Next: max(1, to-int64(most)+1)}
 	for from.Next <= to {
 		p, err := s.page(ctx, of, state, from, to, most)
 		if err != nil {

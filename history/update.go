@@ -60,7 +60,7 @@ func (s *Service) progress(
 		return nil, err
 	}
 	if found.Event > 0 {
-		p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: found.Event, Sequence: run.First}, found.Event, 1)
+		p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: found.Event}, found.Event, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -68,6 +68,9 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbResetSticky: change(s, func(r *workflowservice.ResetStickyTaskQueueRequest) (string, execution.Input, error) {
 			return r.GetExecution().GetWorkflowId(), execution.ResetSticky{Request: r}, nil
 		}),
+		subjects.VerbReset: on(s, func(r *workflowservice.ResetWorkflowExecutionRequest) string {
+			return r.GetWorkflowExecution().GetWorkflowId()
+		}, (*Service).reset),
 		subjects.VerbDescribe: read(s, (*Service).describe),
 		subjects.VerbHistory:  read(s, (*Service).history),
 		subjects.VerbQuery:    read(s, (*Service).query),

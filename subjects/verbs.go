@@ -8,6 +8,7 @@ const (
 	VerbSignalWithStart = "signal-with-start"
 	VerbRequestCancel   = "request-cancel"
 	VerbTerminate       = "terminate"
+	VerbReset           = "reset"
 	VerbDescribe        = "describe"
 	VerbQuery           = "query"
 	// VerbUpdate, VerbPollUpdate and VerbUpdateWithStart do not wait: the owner answers how far an update has come. The last one is

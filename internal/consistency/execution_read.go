@@ -72,6 +72,9 @@ func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entr
 	}
 	p := &replaying{state: &execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}, asked: map[int64]uint64{}}
 	p.first = newest.Parts[len(newest.Parts)-1].First
+	p.read = func(from uint64, each func([]byte) (bool, error)) error {
+		return r.journals.Read(ctx, r.store.ShardOf(key), key, from, last.Sequence, func(e journal.Entry) (bool, error) { return each(e.Data) })
+	}
 	if p.first == 0 || p.first == last.Sequence {
 		p.first = last.Sequence
 		return p.state, p.asked, p.apply(last)
@@ -93,6 +96,8 @@ type replaying struct {
 	state *execution.State
 	first uint64
 	asked map[int64]uint64
+	// read reads the journal, for a run that a reset has begun.
+	read execution.Reader
 }
 
 func (p *replaying) apply(e journal.Entry) error {
@@ -105,6 +110,11 @@ func (p *replaying) apply(e journal.Entry) error {
 	}
 	if e.Sequence == p.first {
 		entry.Parts = entry.Parts[len(entry.Parts)-1:] // it may also end the run before
+	}
+	if err := entry.ReadBase(p.read); errors.Is(err, codec.ErrFormat) || errors.Is(err, journal.ErrNone) {
+		return fmt.Errorf("entry %d: %w: %w", e.Sequence, errGap, err)
+	} else if err != nil {
+		return err
 	}
 	if err := p.state.Apply(entry, e.Sequence); err != nil {
 		return fmt.Errorf("%w: %w", errUnlike, err)
@@ -121,7 +131,12 @@ func (p *replaying) ask(entry *execution.Entry, sequence uint64) {
 		_, isSent := run.Outgoing[event]
 		return isChild && !child.Begun || isSent
 	}
-	for _, event := range entry.Parts[len(entry.Parts)-1].Events {
+	newest := &entry.Parts[len(entry.Parts)-1]
+	events := newest.Events
+	if newest.Base != nil {
+		events = slices.Concat(newest.Base.Events, events)
+	}
+	for _, event := range events {
 		if pending(event.GetEventId()) {
 			p.asked[event.GetEventId()] = sequence
 		}
@@ -158,7 +173,7 @@ func endsChild(last journal.Entry, x *Execution, event int64) bool {
 		return false
 	}
 	return slices.ContainsFunc(execution.Endings(entry), func(e execution.Ending) bool {
-		return e.Parent != nil && e.Parent.WorkflowID == x.Key.ID && e.Parent.RunID == x.State.Run.ID && e.Parent.Event == event
+		return e.Parent != nil && e.Parent.WorkflowID == x.Key.ID && e.Parent.RunID == x.State.Run.Author(event).RunID && e.Parent.Event == event
 	})
 }
 

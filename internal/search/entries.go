@@ -81,7 +81,7 @@ func (w *entryWriter) run(key schedule.Key, part *execution.Part) (*run, error) 
 	if err != nil {
 		return nil, err
 	}
-	if r == nil && part.First == 0 && len(part.Events) > 0 {
+	if r == nil {
 		r = w.begun(key, part)
 	}
 	if w.runs[id] = r; r != nil {
@@ -106,9 +106,9 @@ func (w *entryWriter) stored(id runKey) (*run, error) {
 	return r, err
 }
 
-// begun returns a new run; nil if it belongs to a namespace that is gone.
+// begun returns the run that begins with a part; nil if none does, or if it belongs to a namespace that is gone.
 func (w *entryWriter) begun(key schedule.Key, part *execution.Part) *run {
-	first := part.Events[0]
+	first := part.Begins()
 	a := first.GetWorkflowExecutionStartedEventAttributes()
 	if a == nil || first.GetEventTime().AsTime().Before(w.created[key.Namespace].Add(-clockDifference)) {
 		return nil
@@ -125,6 +125,9 @@ func (w *entryWriter) begun(key schedule.Key, part *execution.Part) *run {
 	}
 	r.began = r.start.Add(a.GetFirstWorkflowTaskBackoff().AsDuration())
 	r.info.ExecutionTime = timestamppb.New(r.began)
+	if part.Base != nil {
+		r.bytes = part.Base.Bytes
+	}
 	return r
 }
 

@@ -124,6 +124,7 @@ func registerWorkflows(r registry) {
 	r.RegisterActivity(beatUntilCanceled)
 	registerFamily(r)
 	registerUpdates(r)
+	registerResets(r)
 }
 
 // events returns the history of a run.

@@ -1,0 +1,71 @@
+package history
+
+import (
+	"context"
+	"errors"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// reset begins a new run with the first events of a run. Unlike other inputs, a reset needs to know more than the state: the histories of the run
+// and of those that continued it. So they are read anew whenever another process has been faster.
+func (s *Service) reset(ctx context.Context, key schedule.Key, r *workflowservice.ResetWorkflowExecutionRequest) (reply proto.Message, err error) {
+	err = s.with(ctx, key, func(of *slot) (err error) {
+		for range maxTries {
+			reply, err = s.tryReset(ctx, of, r)
+			if !errors.Is(err, journal.ErrConflict) {
+				return err
+			}
+			metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
+		}
+		return serviceerror.NewUnavailable("other processes work on the execution: try again")
+	})
+	return reply, err
+}
+
+// tryReset is reset for a caller that has the turn. The error wraps journal.ErrConflict if another process was faster.
+func (s *Service) tryReset(ctx context.Context, of *slot, r *workflowservice.ResetWorkflowExecutionRequest) (proto.Message, error) {
+	base, err := s.run(ctx, of, r.GetWorkflowExecution().GetRunId())
+	if err != nil {
+		return nil, err
+	}
+	in := execution.Reset{Request: r, Base: base.Run}
+	if in.Events, err = s.events(ctx, of, base.Run); err != nil {
+		return nil, err
+	}
+	for next := in.Next(); next != ""; next = in.Next() {
+		state, err := s.run(ctx, of, next)
+		if isNotFound(err) {
+			break // what it had to say is gone
+		}
+		if err != nil {
+			return nil, err
+		}
+		events, err := s.events(ctx, of, state.Run)
+		if err != nil {
+			return nil, err
+		}
+		in.Later = append(in.Later, execution.LaterRun{RunID: next, Events: events})
+	}
+	d, err := s.decide(ctx, of, in)
+	if err != nil {
+		return nil, err
+	}
+	return s.carryOut(ctx, of, d)
+}
+
+// events returns all events of a run.
+func (s *Service) events(ctx context.Context, of *slot, run *execution.Run) ([]*historypb.HistoryEvent, error) {
+	if events, ok := of.recent.span(run.ID, 1, run.NextEvent-1); ok {
+		return events, nil
+	}
+	return run.ReadEvents(s.reader(ctx, of, of.state.Sequence))
+}
