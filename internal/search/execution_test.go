@@ -140,6 +140,25 @@ func TestExecutionsShow(t *testing.T) {
 	}, types, "that of an action is one of its workflows")
 }
 
+// TestResetsShow: the new run begins with the search attributes of the point that it goes on from.
+func TestResetsShow(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	index := in.seldom()
+	in.awaitExecutions(index)
+	a := in.begin("default", "a", 1, map[string]*common.Payload{"Customer": search.Payload("Keyword", `"acme"`)})
+	for _, customer := range []string{`"globex"`, `"initech"`} {
+		a.Commands(t, func() { in.append(a) }, search.Upsert(map[string]*common.Payload{"Customer": search.Payload("Keyword", customer)}))
+	}
+	a.Now = a.Now.Add(time.Minute)
+	a.Reset(t, a.State.Run.LastStarted+1)
+	in.append(a)
+	in.now(index, "WorkflowId = 'a'", "a", "a")
+	in.now(index, "Customer = 'initech' AND ExecutionStatus = 'Terminated'", "a")
+	in.now(index, "Customer = 'globex' AND ExecutionStatus = 'Running' AND HistoryLength = "+fmt.Sprint(a.State.Run.NextEvent-1), "a")
+	in.now(index, fmt.Sprintf("HistorySizeBytes = %d AND StartTime = '%s'", a.State.Run.Bytes, a.Now.UTC().Format(time.RFC3339Nano)), "a")
+}
+
 // TestExecutionsAreThereAtOnce stores 200 changes, each by itself, and looks for each at once, also if many look at the same time.
 func TestExecutionsAreThereAtOnce(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,9 @@ type Story struct {
 	Now   time.Time
 	// Entry is the last entry, encoded.
 	Entry []byte
-	// sequence is that of the last entry.
+	// sequence is that of the last entry, and journal are all of them.
 	sequence uint64
+	journal  [][]byte
 }
 
 // NewStory begins a journal with a start.
@@ -47,9 +48,26 @@ func (s *Story) Do(t require.TestingT, in execution.Input) execution.Decision {
 	s.Entry, err = d.Entry.Marshal()
 	require.NoError(t, err)
 	s.sequence++
+	s.journal = append(s.journal, s.Entry)
 	s.State = *d.After
 	s.State.Stored(s.sequence)
 	return d
+}
+
+// Reset resets the newest run to the end of a workflow task.
+func (s *Story) Reset(t require.TestingT, to int64) {
+	events, err := s.State.Run.ReadEvents(func(from uint64, each func([]byte) (bool, error)) error {
+		for _, data := range s.journal[from-1:] {
+			if more, err := each(data); err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	s.Do(t, execution.Reset{Base: s.State.Run, Events: events, Request: &workflowservice.ResetWorkflowExecutionRequest{
+		WorkflowTaskFinishEventId: to, RequestId: "reset",
+	}})
 }
 
 // Commands completes a workflow task with commands: first an entry for its start, which each gets, then one for its end.

@@ -102,14 +102,20 @@ func TestResetsOfWorkflows(t *testing.T) {
 	open := s.reset(waiting, tasks[0])
 	require.NoError(t, s.SignalWorkflow(t.Context(), "errand", open.GetRunID(), "count", 6))
 	requireSum(open, 21)
-	ended, err := s.DescribeWorkflowExecution(t.Context(), "errand", waiting.GetRunID())
-	require.NoError(t, err)
+	ended := s.describe(waiting)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, ended.GetWorkflowExecutionInfo().GetStatus())
 	require.Equal(t, open.GetRunID(), ended.GetWorkflowExtendedInfo().GetResetRunId())
-	described, err := s.DescribeWorkflowExecution(t.Context(), "errand", open.GetRunID())
-	require.NoError(t, err)
-	points := described.GetWorkflowExecutionInfo().GetAutoResetPoints().GetPoints()
+	points := s.describe(open).GetWorkflowExecutionInfo().GetAutoResetPoints().GetPoints()
 	require.Len(t, points, 1)
 	require.Equal(t, open.GetRunID(), points[0].GetRunId())
-	require.NotEmpty(t, points[0].GetBinaryChecksum()+points[0].GetBuildId())
+	require.NotEmpty(t, points[0].GetBuildId())
+}
+
+func (s *service) describe(run sdkclient.WorkflowRun) *workflowservice.DescribeWorkflowExecutionResponse {
+	s.t.Helper()
+	described, err := s.WorkflowService().DescribeWorkflowExecution(s.t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
+	})
+	require.NoError(s.t, err)
+	return described
 }
