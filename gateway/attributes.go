@@ -123,24 +123,24 @@ func (s *operatorService) changeAttributes(
 	return serviceerror.NewUnavailable("the search attributes are being changed by too many others: try again")
 }
 
-// checkAttributes refuses search attributes that an execution of a namespace cannot have. Those that were added to the namespace have a type; others
+// completeAttributes refuses search attributes that an execution of a namespace cannot have. Those that were added to the namespace get its type; others
 // need not be added.
-func (g *Gateway) checkAttributes(ctx context.Context, namespace string, all *common.SearchAttributes) error {
-	return attributes.Check(all, func() (map[string]enums.IndexedValueType, error) {
+func (g *Gateway) completeAttributes(ctx context.Context, namespace string, all *common.SearchAttributes) error {
+	return attributes.Complete(all, func() (map[string]enums.IndexedValueType, error) {
 		stored, err := g.addedAttributes(ctx, namespace)
 		return stored.Value.Types, err
 	})
 }
 
-// checkCommands refuses search attributes that an execution or its child cannot have.
-func (g *Gateway) checkCommands(ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest) error {
+// completeCommands does the same for the commands of a workflow task.
+func (g *Gateway) completeCommands(ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest) error {
 	for _, c := range r.Commands {
 		for _, all := range []*common.SearchAttributes{
 			c.GetUpsertWorkflowSearchAttributesCommandAttributes().GetSearchAttributes(),
 			c.GetContinueAsNewWorkflowExecutionCommandAttributes().GetSearchAttributes(),
 			c.GetStartChildWorkflowExecutionCommandAttributes().GetSearchAttributes(),
 		} {
-			if err := g.checkAttributes(ctx, r.Namespace, all); err != nil {
+			if err := g.completeAttributes(ctx, r.Namespace, all); err != nil {
 				return err
 			}
 		}

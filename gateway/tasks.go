@@ -34,7 +34,7 @@ func (s *workflowService) RespondWorkflowTaskCompleted(
 		})
 		return nil, cmp.Or(err, error(serviceerror.NewInvalidArgument(commandsTooLarge)))
 	}
-	if wrong := s.checkCommands(ctx, r); wrong != nil {
+	if wrong := s.completeCommands(ctx, r); wrong != nil {
 		return nil, s.failAttributes(ctx, r, wrong)
 	}
 	return route[workflowservice.RespondWorkflowTaskCompletedResponse](ctx, s.Gateway, subjects.VerbCompleteWorkflowTask, workflow, r)

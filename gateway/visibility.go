@@ -28,13 +28,23 @@ const attributesTimeout = time.Second
 var errNoIndex = serviceerror.NewUnavailable(
 	"no frontend with a search index answers: start one without --no-search; everything that names its workflow works without it")
 
+// mostAsked is how many frontends are asked at most, one after the other, while they say that their index is being built. NATS chooses them by
+// chance, so one that is ready is found as good as always.
+const mostAsked = 20
+
 // askIndex passes a request on to a frontend with an index.
-func (g *Gateway) askIndex(ctx context.Context, namespace, verb string, request, response proto.Message) error {
+func (g *Gateway) askIndex(ctx context.Context, namespace, verb string, request, response proto.Message) (err error) {
 	subject := g.config.Names.Visibility(namespace, verb)
-	err := call.Ask(ctx, g.config.Conn, subject, request, response)
-	var unavailable *serviceerror.Unavailable
-	if errors.As(err, &unavailable) && strings.Contains(unavailable.Message, subject) { // nobody answers on it
-		return errNoIndex
+	for range mostAsked {
+		err = call.Ask(ctx, g.config.Conn, subject, request, response)
+		var unavailable *serviceerror.Unavailable
+		var building *serviceerror.FailedPrecondition
+		switch {
+		case errors.As(err, &unavailable) && strings.Contains(unavailable.Message, subject): // nobody answers on it
+			return errNoIndex
+		case !errors.As(err, &building):
+			return err
+		}
 	}
 	return err
 }

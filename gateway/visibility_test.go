@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,10 +19,13 @@ import (
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -38,14 +44,27 @@ type visible struct {
 
 func seen(t *testing.T) *visible {
 	t.Helper()
+	v := seenBy(t, func(*search.Config) {})
+	natstest.Eventually(t, patience, "the index is built", func() bool {
+		_, err := v.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default"})
+		return err == nil
+	})
+	return v
+}
+
+// seenBy is an installation whose frontend has an index that may not be built.
+func seenBy(t *testing.T, change func(*search.Config)) *visible {
+	t.Helper()
 	in := install(t)
 	in.without()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
 	facts, err := topology.Ensure(t.Context(), js, in.names, topology.Settings{})
 	require.NoError(t, err)
-	index, err := search.New(search.Config{
+	config := search.Config{
 		JS: js, Names: in.names, Shards: shards, Created: facts.Created, Logger: natstest.Logger(t), Interval: time.Hour,
-	})
+	}
+	change(&config)
+	index, err := search.New(config)
 	require.NoError(t, err)
 	in.run(index.Run)
 	store, err := kv.Open(t.Context(), js, in.names, shards)
@@ -54,12 +73,7 @@ func seen(t *testing.T) *visible {
 	require.NoError(t, err)
 	in.run(f.Run)
 	<-f.Ready()
-	v := &visible{installation: in, from: facts.Created.Add(time.Minute)}
-	natstest.Eventually(t, patience, "the index is built", func() bool {
-		_, err := in.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default"})
-		return err == nil
-	})
-	return v
+	return &visible{installation: in, from: facts.Created.Add(time.Minute)}
 }
 
 // begin starts an execution as history does, a second after the one before.
@@ -287,6 +301,49 @@ func TestListsRefuse(t *testing.T) {
 	_, err = v.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "nowhere"})
 	var none *serviceerror.NamespaceNotFound
 	assert.ErrorAs(t, err, &none)
+}
+
+// TestListsWhileTheIndexIsBuilt: for a moment clients may try again by themselves, and then they are told how far it is.
+func TestListsWhileTheIndexIsBuilt(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	v := seenBy(t, func(c *search.Config) {
+		c.Shards++ // it waits for a stream that is not there
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	})
+	list := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_, err := v.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default"})
+		return err
+	}
+	var unavailable *serviceerror.Unavailable
+	require.ErrorAs(t, list(), &unavailable)
+	later.Store(int64(time.Minute))
+	var building *serviceerror.FailedPrecondition
+	natstest.Eventually(t, patience, "the index is open", func() bool { return errors.As(list(), &building) })
+	assert.Regexp(t, `^the search index is being built, \d+ % of it is there \(\d+ of \d+ messages\): try again in a moment$`, building.Message)
+}
+
+// TestAnotherFrontendAnswers: while one frontend builds its index, the others answer for it.
+func TestAnotherFrontendAnswers(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	for _, failure := range []error{nil, serviceerror.NewFailedPrecondition("the search index is being built")} {
+		conn, _ := natstest.Connect(t, in.server)
+		server, err := call.Serve(context.Background(), call.Config{
+			Conn: bus.Plain{Conn: conn}, Queue: "visibility", Logger: in.logger(),
+			Handle: func(context.Context, string, []byte) (proto.Message, error) {
+				return &workflowservice.ListWorkflowExecutionsResponse{}, failure
+			},
+		}, in.names.Visibilities())
+		require.NoError(t, err)
+		t.Cleanup(server.Close)
+	}
+	for range 10 {
+		_, err := in.ListWorkflowExecutions(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default"})
+		require.NoError(t, err)
+	}
 }
 
 // TestListsWithoutIndex: nobody answers.

@@ -25,7 +25,7 @@ func (s *workflowService) StartWorkflowExecution(
 	return route[workflowservice.StartWorkflowExecutionResponse](ctx, s.Gateway, subjects.VerbStart, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowId}, r)
 }
 
-// checkStart refuses what no start can be.
+// checkStart refuses what no start can be, and completes its search attributes.
 func (g *Gateway) checkStart(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) error {
 	err := cmp.Or(
 		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
@@ -35,7 +35,7 @@ func (g *Gateway) checkStart(ctx context.Context, r *workflowservice.StartWorkfl
 	if err != nil {
 		return err
 	}
-	return g.checkAttributes(ctx, r.Namespace, r.SearchAttributes)
+	return g.completeAttributes(ctx, r.Namespace, r.SearchAttributes)
 }
 
 // SignalWithStartWorkflowExecution signals an execution, and starts it first if it does not run.
@@ -54,7 +54,7 @@ func (s *workflowService) SignalWithStartWorkflowExecution(
 	if r.WorkflowIdConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL {
 		return nil, serviceerror.NewInvalidArgument("WorkflowIdConflictPolicy Fail is not possible with a signal.")
 	}
-	if err := s.checkAttributes(ctx, r.Namespace, r.SearchAttributes); err != nil {
+	if err := s.completeAttributes(ctx, r.Namespace, r.SearchAttributes); err != nil {
 		return nil, err
 	}
 	r.RequestId = cmp.Or(r.RequestId, uuid.NewString())

@@ -26,7 +26,7 @@ func payload(kind, data string) *common.Payload {
 }
 
 func check(name string, p *common.Payload, added types) error {
-	return attributes.Check(&common.SearchAttributes{IndexedFields: map[string]*common.Payload{name: p}}, func() (types, error) { return added, nil })
+	return attributes.Complete(&common.SearchAttributes{IndexedFields: map[string]*common.Payload{name: p}}, func() (types, error) { return added, nil })
 }
 
 // TestValuesFitTypes: the type is that of the namespace, or else the one that the value claims.
@@ -54,6 +54,24 @@ func TestValuesFitTypes(t *testing.T) {
 	require.ErrorContains(t, err, `invalid value for search attribute Own of type Int: "a"`)
 }
 
+// TestTypesAreDeclared: the type of the namespace replaces whatever a value says, and the others stay as they are.
+func TestTypesAreDeclared(t *testing.T) {
+	t.Parallel()
+	all := map[string]*common.Payload{
+		"Remark": payload("", `"a"`), "Note": {Data: []byte(`"a"`)}, "City": payload("Keyword", `"a"`), "Own": payload("", "1"),
+		"BuildIds": payload("", `["a"]`), "Gone": nil,
+	}
+	text := enums.INDEXED_VALUE_TYPE_TEXT
+	require.NoError(t, attributes.Complete(&common.SearchAttributes{IndexedFields: all}, func() (types, error) {
+		return types{"Remark": text, "Note": text, "City": text, "Gone": text}, nil
+	}))
+	got := map[string]string{}
+	for name, p := range all {
+		got[name] = string(p.GetMetadata()["type"])
+	}
+	assert.Equal(t, map[string]string{"Remark": "Text", "Note": "Text", "City": "Text", "Own": "", "BuildIds": "KeywordList", "Gone": ""}, got)
+}
+
 // TestWhatNobodySets are the names of the service, and what is too much.
 func TestWhatNobodySets(t *testing.T) {
 	t.Parallel()
@@ -68,16 +86,16 @@ func TestWhatNobodySets(t *testing.T) {
 	for i := range 101 {
 		many.IndexedFields[fmt.Sprint("a", i)] = payload("", "1")
 	}
-	require.ErrorContains(t, attributes.Check(many, nil), "number of search attributes 101 exceeds limit 100")
+	require.ErrorContains(t, attributes.Complete(many, nil), "number of search attributes 101 exceeds limit 100")
 	for i := range 101 {
 		many.IndexedFields[fmt.Sprint("a", i)] = payload("", `"`+strings.Repeat("a", 1000)+`"`)
 	}
 	delete(many.IndexedFields, "a0")
-	require.ErrorContains(t, attributes.Check(many, nil), "exceeds size limit 40960")
+	require.ErrorContains(t, attributes.Complete(many, nil), "exceeds size limit 40960")
 	unknown := errors.New("unknown")
-	err := attributes.Check(many, func() (types, error) { return nil, unknown })
+	err := attributes.Complete(many, func() (types, error) { return nil, unknown })
 	require.ErrorIs(t, err, unknown)
-	require.NoError(t, attributes.Check(nil, nil))
+	require.NoError(t, attributes.Complete(nil, nil))
 }
 
 func TestNames(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
+// metadataType is the key of the type in the metadata of a value.
+const metadataType = "type"
+
 const (
 	// maxNames, maxValue and maxTotal are Temporal's limits of the search attributes of an execution: how many, and the bytes of one value and
 	// of all of them.
@@ -38,16 +41,17 @@ func TypeOf(payload *common.Payload) enums.IndexedValueType {
 
 // declared returns the type that a value says it has.
 func declared(payload *common.Payload) enums.IndexedValueType {
-	t, err := enums.IndexedValueTypeFromString(string(payload.GetMetadata()["type"]))
+	t, err := enums.IndexedValueTypeFromString(string(payload.GetMetadata()[metadataType]))
 	if err != nil {
 		return enums.INDEXED_VALUE_TYPE_UNSPECIFIED
 	}
 	return t
 }
 
-// Check reports search attributes that an execution cannot have. added returns the types of the attributes that were added to its namespace;
-// it is called at most once, and may be nil. The error is one of Temporal's, or that of added.
-func Check(all *common.SearchAttributes, added func() (map[string]enums.IndexedValueType, error)) error {
+// Complete gives the search attributes of an execution the types that they have in its namespace, which clients expect to read from them. It reports
+// attributes that an execution cannot have. added returns the types of the attributes that were added to the namespace; it is called at most once, and
+// may be nil. The error is one of Temporal's, or that of added.
+func Complete(all *common.SearchAttributes, added func() (map[string]enums.IndexedValueType, error)) error {
 	fields := all.GetIndexedFields()
 	if len(fields) > maxNames {
 		return serviceerror.NewInvalidArgumentf("number of search attributes %d exceeds limit %d", len(fields), maxNames)
@@ -68,12 +72,24 @@ func Check(all *common.SearchAttributes, added func() (map[string]enums.IndexedV
 		if err := check(name, fields[name], kind); err != nil {
 			return err
 		}
+		declare(fields[name], kind)
 		total += len(name) + len(fields[name].GetData())
 	}
 	if total > maxTotal {
 		return serviceerror.NewInvalidArgumentf("total size of search attributes %d exceeds size limit %d", total, maxTotal)
 	}
 	return nil
+}
+
+// declare lets a value say that it has a type, if that is one.
+func declare(payload *common.Payload, kind enums.IndexedValueType) {
+	if payload == nil || kind == enums.INDEXED_VALUE_TYPE_UNSPECIFIED {
+		return
+	}
+	if payload.Metadata == nil {
+		payload.Metadata = map[string][]byte{}
+	}
+	payload.Metadata[metadataType] = []byte(kind.String())
 }
 
 // names returns the names in order, so that the error does not depend on chance.

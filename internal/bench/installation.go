@@ -95,7 +95,7 @@ func startInstallation(
 	w.Register(actionType, handler)
 	work := roles.Role{Name: "worker", Run: w.Run}
 	if h.children == nil {
-		return i, i.run(ctx, c.Logger, work, fail)
+		return i, i.run(ctx, c, work, fail)
 	}
 	i.supervise(ctx, c.Logger, fail, roles.Stage{work}, roles.Stage{i.conn.Role()})
 	return i, i.startRoles(ctx, h.children, h.roleURL())
@@ -116,7 +116,7 @@ func (i *installation) connectClient(h *host) (err error) {
 }
 
 // run starts the roles, in the stages of a server, and waits until the frontend is ready.
-func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Role, fail context.CancelCauseFunc) error {
+func (i *installation) run(ctx context.Context, c *Config, work roles.Role, fail context.CancelCauseFunc) error {
 	front, ready, err1 := i.cluster.Frontend(i.search)
 	generator, err2 := i.cluster.Generator()
 	backfiller, err3 := i.cluster.Backfiller()
@@ -127,8 +127,11 @@ func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Rol
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return err
 	}
-	i.supervise(ctx, log, fail, roles.Stage{front, gateway}, roles.Stage{generator, backfiller, matching}, roles.Stage{work},
-		roles.Stage{invoker, history}, roles.Stage{i.conn.Role()})
+	stages := []roles.Stage{{front, gateway}, {generator, backfiller, matching}, {work}, {invoker, history}, {i.conn.Role()}}
+	if c.listsOnly {
+		stages = []roles.Stage{{front, gateway}, {i.conn.Role()}}
+	}
+	i.supervise(ctx, c.Logger, fail, stages...)
 	select {
 	case <-ready:
 		return nil

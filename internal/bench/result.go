@@ -53,6 +53,8 @@ type Result struct {
 	RecordBytes  int64 `json:"record_bytes,omitempty"`
 	// Workflows are the figures of each kind of workflow under each load.
 	Workflows []WorkflowLoad `json:"workflows,omitempty"`
+	// IndexBytes is the size of the search index on disk, for scenarios that are about it.
+	IndexBytes int64 `json:"index_bytes,omitempty"`
 	// CreatedRSS is the memory of the processes after everything was created, for scenarios that restart them then.
 	CreatedRSS int64 `json:"created_rss_bytes,omitempty"`
 	// RawPuts is the rate of the same server without Carillon, RawBytes the size of its messages if that is not 600.
@@ -156,6 +158,9 @@ func (r *Result) Write(w io.Writer) error {
 		t.row("", "%s before the restart", mebibytes(r.CreatedRSS))
 	}
 	t.row("disk", "%s", mebibytes(r.Disk))
+	if r.IndexBytes > 0 {
+		t.row("", "%s of it the search index", mebibytes(r.IndexBytes))
+	}
 	if r.Messages > 0 {
 		t.row("messages", "%.2f for each action: %s", float64(r.Messages), byStream(r.MessagesByStream))
 	}

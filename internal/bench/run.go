@@ -56,7 +56,9 @@ type Config struct {
 	ReturnMemory func(context.Context) (stop func())
 	// Version is the version of this program.
 	Version string
-	Logger  *slog.Logger
+	// listsOnly lets only the roles run that answer lists.
+	listsOnly bool
+	Logger    *slog.Logger
 	// Progress is told what is going on, and how far it is; total is zero if unknown.
 	Progress func(stage string, done, total int)
 }

@@ -64,7 +64,7 @@ func TestEveryScenario(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, left, "the data is removed")
 			assert.Equal(t, begun, ended)
-			restarts := slices.Contains([]string{"recover", "sleeping", "cold"}, scenario.Name)
+			restarts := slices.Contains([]string{"recover", "sleeping", "cold", "visibility"}, scenario.Name)
 			assert.Equal(t, restarts, begun == 2, "memory is returned by a new process after a restart, begun %d times", begun)
 		})
 	}
@@ -92,7 +92,7 @@ func checkResult(t *testing.T, r *Result) {
 		assert.Positive(t, r.Times["ready"])
 		return
 	}
-	if slices.Contains([]string{"api", "idle", "cold"}, r.Scenario) {
+	if slices.Contains([]string{"api", "idle", "cold", "visibility"}, r.Scenario) {
 		assert.Zero(t, r.Due)
 		assert.Nil(t, r.Lateness)
 		checkOperations(t, r)
@@ -121,6 +121,11 @@ func checkOperations(t *testing.T, r *Result) {
 	if r.Scenario == "cold" {
 		assert.Len(t, r.Operations, 2*len(coldRequests))
 		assert.Positive(t, r.Times["ready"])
+	}
+	if r.Scenario == "visibility" {
+		assert.Len(t, r.Operations, len(lists)+len(counts))
+		assert.Positive(t, r.Times["index_built"])
+		assert.Positive(t, r.IndexBytes)
 	}
 	for name, o := range r.Operations {
 		assert.Zero(t, o.Errors, name)

@@ -97,7 +97,7 @@ func Scenarios() []Scenario {
 	return []Scenario{
 		steadyScenario(), herdScenario(), backfillScenario(), triggerScenario(), apiScenario(),
 		inflightScenario(), idleScenario(), recoverScenario(), overloadScenario(),
-		workflowsScenario(), backlogScenario(), sleepingScenario(), coldScenario(),
+		workflowsScenario(), backlogScenario(), sleepingScenario(), coldScenario(), visibilityScenario(),
 	}
 }
 

@@ -26,7 +26,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 	c := cli{t, url}
 	code, stdout, stderr := c.cluster("health", "--strict")
 	require.Equal(t, ExitOK, code, "%s%s", stdout, stderr)
-	assert.Equal(t, 15, strings.Count(stdout, "\n"), stdout)
+	assert.Equal(t, 16, strings.Count(stdout, "\n"), stdout)
 	assert.Contains(t, stdout, "ok       installation  4 shards, 1 replica, 1 namespace\n")
 
 	natstest.Eventually(t, natstest.Patience, "the process says which time zone data it has", func() bool {

@@ -118,7 +118,9 @@ func TestZoneSweepWaitsForTheLastGenerator(t *testing.T) {
 	defer func() { assert.NoError(t, other.Wait()) }()
 	defer leave()
 	other.Go(func() error {
-		return presence.Announce(ctx, s.conn, s.names, presence.Process{Host: "h", Roles: []string{"generator"}, ZonesDigest: "older"})
+		return presence.Announce(ctx, s.conn, s.names, func() presence.Process {
+			return presence.Process{Host: "h", Roles: []string{"generator"}, ZonesDigest: "older"}
+		})
 	})
 	s.eventually("the other generator answers", func() bool {
 		brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

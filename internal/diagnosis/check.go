@@ -20,7 +20,7 @@ const (
 
 // Check is the result of one check.
 type Check struct {
-	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "time zones",
+	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "search", "time zones",
 	// "generator", "invoker", "backfiller", "history", "workers", "dead letters", "events" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -56,7 +56,7 @@ func Checks(f *Facts) []Check {
 	if f.Cluster == nil {
 		return checks
 	}
-	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkZones(f))
+	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkSearch(f), checkZones(f))
 	for _, pool := range subjects.Pools() {
 		checks = append(checks, checkPool(f, pool))
 	}

@@ -68,7 +68,7 @@ func TestProgressMayFillItsStream(t *testing.T) {
 func TestAllIsWell(t *testing.T) {
 	t.Parallel()
 	checks := Checks(well())
-	require.Len(t, checks, 15)
+	require.Len(t, checks, 16)
 	for _, c := range checks {
 		assert.Equal(t, OK, c.Status, "%+v", c)
 		assert.NotEmpty(t, c.Detail)
@@ -110,6 +110,16 @@ func TestWhatIsWrong(t *testing.T) {
 		"clock ahead":      {func(f *Facts) { f.NATS.Skew = 2 * time.Second }, "clock", Warning, "the servers are 2s ahead of this machine"},
 		"clock behind":     {func(f *Facts) { f.NATS.Skew = -time.Minute }, "clock", Failed, "the servers are 1m0s behind this machine"},
 		"no frontend":      {func(f *Facts) { f.Frontends = nil }, "frontends", Failed, "none answers"},
+		"index being built": {func(f *Facts) {
+			f.Processes[0].Index = &presence.Index{Read: 100, Total: 400, Since: noon.Add(-20 * time.Second)}
+		}, "search", Warning, "the index is being built: frontend on h1 (process 7): 25 % (100 of 400 messages), about 1m0s left"},
+		"index that does not begin": {func(f *Facts) { f.Processes[0].Index = &presence.Index{Since: noon.Add(-time.Minute)} },
+			"search", Warning, "nothing of it is there yet"},
+		"index almost there": {func(f *Facts) {
+			f.Processes[0].Index = &presence.Index{Read: 400, Total: 400, Since: noon.Add(-time.Minute)}
+		}, "search", Warning, "(process 7): 99 % (400 of 400 messages)"},
+		"index behind": {func(f *Facts) { f.Processes[0].Index = &presence.Index{Ready: true, UpTo: noon.Add(-2 * time.Minute)} },
+			"search", Warning, "the index is behind: frontend on h1 (process 7): by 2m0s"},
 		"no invoker": {func(f *Facts) { unask(f, 0) },
 			"invoker", Failed, "no process of the pool is there"},
 		"half an invoker": {func(f *Facts) { f.Streams[tasks].Consumers[1].Unasked = true }, "invoker", Warning, "nobody asks for the tasks of stream CARILLON_TASKS_0"},
@@ -181,9 +191,14 @@ func TestWhatIsNoneTheWorse(t *testing.T) {
 				c.Waiting, c.Held, c.Oldest = 0, 100, noon.Add(-time.Second)
 			}
 		},
-		"a slow answer":             func(f *Facts) { f.NATS.RoundTrip, f.NATS.Skew = 4*time.Second, 2*time.Second },
-		"no worker, no run":         func(f *Facts) { f.Queues = nil },
-		"a worker that is full":     func(f *Facts) { f.Queues[0].Waiting, f.Queues[0].Oldest = 100, noon.Add(-time.Hour) },
+		"a slow answer":                   func(f *Facts) { f.NATS.RoundTrip, f.NATS.Skew = 4*time.Second, 2*time.Second },
+		"no worker, no run":               func(f *Facts) { f.Queues = nil },
+		"a worker that is full":           func(f *Facts) { f.Queues[0].Waiting, f.Queues[0].Oldest = 100, noon.Add(-time.Hour) },
+		"an index that is up to date":     func(f *Facts) { f.Processes[0].Index = &presence.Index{Ready: true, UpTo: noon.Add(-time.Second)} },
+		"an index that is about to begin": func(f *Facts) { f.Processes[0].Index = &presence.Index{} },
+		"an index at the start": func(f *Facts) {
+			f.Processes[0].Index = &presence.Index{Read: 1, Total: 4, Since: noon.Add(-time.Second)}
+		},
 		"frontends of two versions": func(f *Facts) { f.Frontends = append(f.Frontends, Frontend{ID: "f2", Version: "1.1.0"}) },
 		"one server": func(f *Facts) {
 			f.Cluster.Replicas, f.NATS.Cluster = 1, ""

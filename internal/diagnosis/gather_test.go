@@ -78,7 +78,7 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 	assert.Equal(t, uint64(1), state.pending)
 	assert.WithinDuration(t, time.Now(), state.oldest, time.Minute)
 	assert.Equal(t, map[string]Status{
-		"nats": OK, "installation": Failed, "storage": OK, "replicas": OK, "clock": OK, "timers": OK, "frontends": Failed, "time zones": OK, "generator": Failed,
+		"nats": OK, "installation": Failed, "storage": OK, "replicas": OK, "search": OK, "clock": OK, "timers": OK, "frontends": Failed, "time zones": OK, "generator": Failed,
 		"invoker": Failed, "backfiller": Failed, "history": Failed, "workers": Warning, "dead letters": Warning, "events": OK,
 	}, statuses(facts))
 }

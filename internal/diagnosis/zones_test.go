@@ -58,7 +58,7 @@ func TestGatherAsksProcessesForTheirZones(t *testing.T) {
 		{Host: "h1", PID: 1, Roles: []string{"generator"}, Zones: "2026f", ZonesDigest: "a"},
 		{Host: "h2", PID: 2, Roles: []string{"frontend"}, Zones: "2026g", ZonesDigest: "b", ZonesFrom: "/etc/zones.zip"},
 	} {
-		running.Go(func() { assert.NoError(t, presence.Announce(ctx, conn, names, p)) })
+		running.Go(func() { assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return p })) })
 	}
 	var facts *Facts
 	natstest.Eventually(t, natstest.Patience, "both answer", func() bool {

@@ -66,6 +66,14 @@ var (
 		Name: "carillon.search.ready", By: byFrontend,
 		Description: "1 where the search index answers queries, 0 while it is built.",
 	})
+	SearchRead = newGauge(GroupUpkeep, Instrument{
+		Name: "carillon.search.build.read", Unit: "{message}", By: byFrontend,
+		Description: "Messages that the search index has read while it is built. It is not there otherwise.",
+	})
+	SearchExpected = newGauge(GroupUpkeep, Instrument{
+		Name: "carillon.search.build.expected", Unit: "{message}", By: byFrontend,
+		Description: "Messages that there were to read when the building of the search index began. It is not there otherwise.",
+	})
 	SearchRebuilt = newCounter(GroupUpkeep, Instrument{
 		Name: "carillon.search.rebuilds", Unit: "{rebuild}", By: byFrontend,
 		Description: "How often the search index turned out to be of no use and was built anew.",

@@ -1,5 +1,5 @@
-// Package presence lets each process of an installation tell what it is when asked: its roles, its version and its time zone
-// data. A process says nothing unless asked, so this costs nothing.
+// Package presence lets each process of an installation tell what it is when asked: its roles, its version, its time zone
+// data, and how far its search index is. A process says nothing unless asked, so this costs nothing.
 //
 // The package may import subjects, internal/bus and internal/zonedata.
 package presence
@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -34,6 +35,20 @@ type Process struct {
 	Zones       string `json:"zones"`
 	ZonesFrom   string `json:"zonesFrom,omitempty"`
 	ZonesDigest string `json:"zonesDigest"`
+	// Index is how far its search index is; nil if it has none.
+	Index *Index `json:"index,omitempty"`
+}
+
+// Index is how far a search index is.
+type Index struct {
+	// Ready says that it answers queries. Until then it is being built.
+	Ready bool `json:"ready"`
+	// Read is how many messages it has read since Since, when it was opened; Total is how many there were to read then.
+	Read  uint64    `json:"read"`
+	Total uint64    `json:"total"`
+	Since time.Time `json:"since,omitzero"`
+	// UpTo is the time up to which it has all changes, by the clock of the process; zero until it is ready.
+	UpTo time.Time `json:"upTo,omitzero"`
 }
 
 // Self returns what this process is, with the time zone data that it uses. It takes some tens of milliseconds at first.
@@ -53,16 +68,14 @@ func (p *Process) Title() string {
 	return fmt.Sprintf("%s on %s (process %d)", strings.Join(p.Roles, ", "), p.Host, p.PID)
 }
 
-// Announce answers for a process until ctx ends.
-func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self Process) error {
-	answer, err := json.Marshal(self)
-	if err != nil {
-		return fmt.Errorf("presence: %w", err)
-	}
+// Announce answers for a process until ctx ends. self says what to answer each time.
+func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self func() Process) error {
 	asked, err := conn.Subscribe(names.Processes(), func(question *nats.Msg) {
-		if !names.IsOwn(question.Reply) { // on such a subject, an answer would have an effect
-			_ = question.Respond(answer) // the asker may ask again
+		if names.IsOwn(question.Reply) { // on such a subject, an answer would have an effect
+			return
 		}
+		answer, _ := json.Marshal(self()) // it has plain values only
+		_ = question.Respond(answer)      // the asker may ask again
 	})
 	if err != nil {
 		return fmt.Errorf("presence: listen: %w", err)

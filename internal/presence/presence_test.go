@@ -50,15 +50,20 @@ func TestAll(t *testing.T) {
 	}
 	assert.NotNil(t, all(0))
 	first := presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}, Zones: "2026f", ZonesDigest: "a"}
-	second := presence.Process{Host: "h1", PID: 2, Roles: []string{"frontend"}, Zones: "2026g", ZonesFrom: "/z", ZonesDigest: "b"}
+	second := presence.Process{Host: "h1", PID: 2, Roles: []string{"frontend"}, Zones: "2026g", ZonesFrom: "/z", ZonesDigest: "b",
+		Index: &presence.Index{Read: 5, Total: 9}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	running.Go(func() { assert.NoError(t, presence.Announce(ctx, conn, names, second)) })
+	running.Go(func() {
+		assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return second }))
+	})
 	brief, end := context.WithCancel(t.Context())
 	defer end()
-	running.Go(func() { assert.NoError(t, presence.Announce(brief, conn, names, first)) })
+	running.Go(func() {
+		assert.NoError(t, presence.Announce(brief, conn, names, func() presence.Process { return first }))
+	})
 	garbage, err := conn.Subscribe(names.Processes(), func(m *nats.Msg) { _ = m.Respond([]byte("garbage")) })
 	require.NoError(t, err)
 	assert.Equal(t, []presence.Process{first, second}, all(2))
@@ -67,7 +72,8 @@ func TestAll(t *testing.T) {
 	require.NoError(t, garbage.Unsubscribe())
 	stored, err := json.Marshal(second)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"host":"h1","pid":2,"roles":["frontend"],"version":"","zones":"2026g","zonesFrom":"/z","zonesDigest":"b"}`,
+	assert.JSONEq(t, `{"host":"h1","pid":2,"roles":["frontend"],"version":"","zones":"2026g","zonesFrom":"/z","zonesDigest":"b",
+		"index":{"ready":false,"read":5,"total":9}}`,
 		string(stored))
 }
 
@@ -81,7 +87,7 @@ func TestAnswersNobodyInTheInstallation(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() {
-		assert.NoError(t, presence.Announce(ctx, conn, names, presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}}))
+		assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}} }))
 	})
 	natstest.Eventually(t, natstest.Patience, "it answers", func() bool {
 		_, err := conn.Request(names.Processes(), nil, 200*time.Millisecond)

@@ -52,6 +52,8 @@ type Cluster struct {
 	definitions *cache.Records[wire.Definition]
 	// watch knows whether the streams accept writes.
 	watch *streamwatch.Watch
+	// index is the search index of this process; nil if it has none.
+	index *search.Index
 }
 
 // Options are the settings that all roles of a process share.
@@ -97,11 +99,25 @@ func Open(
 	}, nil
 }
 
-// Announcement returns a role that answers requests for the roles of this process, its version and its time zone data.
+// Announcement returns a role that answers requests for the roles of this process, its version, its time zone data, and how far its search index is.
 func (c *Cluster) Announcement(of ...string) Role {
 	return Role{Name: "announcement", Run: func(ctx context.Context) error {
-		return presence.Announce(ctx, c.Conn.Conn, c.Names, presence.Self(c.options.Version, zonedata.Current(), of...))
+		self := presence.Self(c.options.Version, zonedata.Current(), of...)
+		return presence.Announce(ctx, c.Conn.Conn, c.Names, func() presence.Process {
+			now := self
+			now.Index = c.indexState()
+			return now
+		})
 	}}
+}
+
+// indexState is how far the search index of this process is; nil if it has none.
+func (c *Cluster) indexState() *presence.Index {
+	if c.index == nil {
+		return nil
+	}
+	p := c.index.Progress()
+	return &presence.Index{Ready: !p.UpTo.IsZero(), Read: p.Read, Total: p.Total, Since: p.Since, UpTo: p.UpTo}
 }
 
 // Announced returns the role with its announcement, for a process that runs nothing else.
@@ -266,8 +282,10 @@ func (c *Cluster) searchIndex(options SearchOptions) (*search.Index, error) {
 	if options.Off {
 		return nil, nil
 	}
-	return search.New(search.Config{
+	var err error
+	c.index, err = search.New(search.Config{
 		JS: c.JS, Lanes: c.lanes, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created,
 		Dir: options.Dir, Logger: c.options.Logger,
 	})
+	return c.index, err
 }

@@ -73,7 +73,8 @@ func (f *follower) check(ctx context.Context) error {
 		if err := checkTime(ctx, s); err != nil {
 			return err
 		}
-		f.state.status.update(s.place, func(s *shardStatus) { s.total = state.Msgs })
+		left := min(state.Msgs, state.LastSeq-s.cursor.sequence) // some may be gone
+		f.state.status.update(s.place, func(s *shardStatus) { s.total = left })
 	}
 	return nil
 }

@@ -97,6 +97,7 @@ func New(config Config) (*Index, error) {
 // Run builds the index and keeps it up to date until ctx ends. It logs failures and tries again, because only searches depend on
 // it. It may be called once.
 func (x *Index) Run(ctx context.Context) error {
+	x.use(nil)
 	dir, kept := x.config.Dir, x.config.Dir != ""
 	if !kept {
 		temporary, err := makeTemporary(x.config.Temporary, x.config.Now())
@@ -194,10 +195,31 @@ func (x *Index) use(db *database) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.db = db
-	if db == nil {
-		x.schedules.reset()
-		x.executions.reset()
+	for _, p := range []*progress{x.schedules, x.executions} {
+		if db == nil {
+			p.reset()
+		}
+		p.status.begin(x.config.Now())
 	}
+}
+
+// Building returns for how long the index has been built without an end, or has not been there; zero if it answers queries.
+func (x *Index) Building() time.Duration {
+	p := x.Progress()
+	if p.Since.IsZero() || !p.UpTo.IsZero() {
+		return 0
+	}
+	return x.config.Now().Sub(p.Since)
+}
+
+// Progress returns how far the index is, with schedules and executions taken together.
+func (x *Index) Progress() Progress {
+	all, executions := x.schedules.status.progress(), x.executions.status.progress()
+	all.Read, all.Total = all.Read+executions.Read, all.Total+executions.Total
+	if executions.UpTo.Before(all.UpTo) {
+		all.UpTo = executions.UpTo
+	}
+	return all
 }
 
 // read runs a query, if the index is ready for it.

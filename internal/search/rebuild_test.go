@@ -218,9 +218,16 @@ func TestIndexSaysHowFarItIs(t *testing.T) {
 	_, err = index.IDs(t.Context(), "default", &query.Query{}, "", 10)
 	require.ErrorContains(t, err, "the search index is being built, 0 % of it is there")
 
+	assert.Zero(t, index.Progress())
+
 	begin := time.Now()
-	index, _ = run(t, config)
+	index, stop := run(t, config)
 	eventually(t, index, "", "a")
+	natstest.Eventually(t, patience, "executions are there, too", func() bool { return !index.Progress().UpTo.IsZero() })
+	p := index.Progress()
+	assert.Positive(t, p.Read)
+	assert.Equal(t, p.Total, p.Read)
+	assert.False(t, p.Since.Before(begin))
 	_, upTo, err := index.Count(t.Context(), "default", "", &query.Query{})
 	require.NoError(t, err)
 	assert.False(t, upTo.Before(begin))
@@ -228,6 +235,18 @@ func TestIndexSaysHowFarItIs(t *testing.T) {
 		_, later, err := index.List(t.Context(), "default", "", &query.Query{}, search.Position{}, 1)
 		return err == nil && later.After(upTo)
 	})
+	stop()
+	assert.Zero(t, index.Progress().UpTo)
+	assert.Zero(t, index.Progress().Read)
+
+	config.Dir = t.TempDir()
+	index, stop = run(t, config)
+	eventually(t, index, "", "a")
+	natstest.Eventually(t, patience, "executions are there, too", func() bool { return !index.Progress().UpTo.IsZero() })
+	stop()
+	index, _ = run(t, config)
+	natstest.Eventually(t, patience, "it is open again", func() bool { return !index.Progress().UpTo.IsZero() })
+	assert.Zero(t, index.Progress().Total, "a kept index has read it all")
 }
 
 func TestIDs(t *testing.T) {

@@ -129,7 +129,9 @@ func (f *fence) seen(operator, service *nats.Conn) {
 	defer announced.Wait()
 	defer cancel()
 	self := presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}}
-	announced.Go(func() { assert.NoError(f.t, presence.Announce(ctx, service, subjects.Default(), self)) })
+	announced.Go(func() {
+		assert.NoError(f.t, presence.Announce(ctx, service, subjects.Default(), func() presence.Process { return self }))
+	})
 	natstest.Eventually(f.t, patience, "the process answers", func() bool {
 		brief, end := context.WithTimeout(ctx, 200*time.Millisecond)
 		defer end()

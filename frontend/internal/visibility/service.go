@@ -67,7 +67,7 @@ func (s *service) handle(ctx context.Context, subject string, data []byte) (resp
 		return nil, serviceerror.NewUnimplementedf("%s is not implemented", verb)
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, s.explain(err)
 	}
 	return response, nil
 }
@@ -88,12 +88,18 @@ func answer[Request interface {
 	return do(ctx, request)
 }
 
-// explain turns errors of the index into Temporal's.
-func explain(err error) error {
+// shortBuild is for how long clients may try again without hearing why. An index that is only opened takes less.
+const shortBuild = 5 * time.Second
+
+// explain turns errors of the index into Temporal's. Temporal's SDKs try again what is unavailable until their time is over, and say only that it is:
+// right for a moment, wrong for the minutes in which a large index is built.
+func (s *service) explain(err error) error {
 	var ours *schedule.Error
 	switch {
 	case !errors.As(err, &ours):
 		return err
+	case ours.Code == schedule.CodeUnavailable && s.config.Index.Building() > shortBuild:
+		return serviceerror.NewFailedPrecondition(ours.Message)
 	case ours.Code == schedule.CodeUnavailable:
 		return serviceerror.NewUnavailable(ours.Message)
 	case ours.Code == schedule.CodeInvalidArgument:

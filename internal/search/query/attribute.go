@@ -47,8 +47,8 @@ func (p *parser) resolve(t token) (Field, error) {
 	return custom, nil
 }
 
-// meant returns the name that somebody has mistyped, if a name looks like that: one that is nearly a name of the service, or that differs from
-// the name of a search attribute only in case. Further attributes may well have similar names.
+// meant returns the name that somebody has mistyped, if a name looks like that: one that is nearly a name of the service, or of an attribute that was
+// added, or that differs from the name of another attribute only in case. Further attributes that were not added may well have similar names.
 func (p *parser) meant(name string) string {
 	all := ExecutionFields()
 	for predefined := range attributes.All() {
@@ -56,15 +56,18 @@ func (p *parser) meant(name string) string {
 			all = append(all, predefined)
 		}
 	}
+	var alike []string
+	for known, attribute := range p.known {
+		switch {
+		case attribute.Added:
+			all = append(all, known)
+		case strings.EqualFold(known, name):
+			alike = append(alike, known)
+		}
+	}
 	slices.Sort(all)
 	if meant := suggest.Nearest(name, all); meant != "" {
 		return meant
-	}
-	var alike []string
-	for known := range p.known {
-		if strings.EqualFold(known, name) {
-			alike = append(alike, known)
-		}
 	}
 	if len(alike) == 0 {
 		return ""

@@ -146,7 +146,8 @@ func TestAttributesOfNamespaces(t *testing.T) {
 		"Amount between 1 and 2.5 and Share not between -1 and 2":           "`Amount` between 1 and 2.5 and `Share` not between -1 and 2",
 		"Paid != false and City not starts_with 'a'":                        "`Paid` != false and `City` is not null and not `City` starts_with 'a'",
 		"Due < '2026-01-01' and Due in (1767225600000000000, '2026-01-02')": "`Due` < '2026-01-01T00:00:00Z' and `Due` in ('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')",
-		"`city` = 'a' group by City":                                        "`city` = 'a' group by `City`",
+		"Sean = 1":                   "`Sean` = 1",
+		"`city` = 'a' group by City": "`city` = 'a' group by `City`",
 	} {
 		q, err := query.ParseExecutions(text, known)
 		require.NoError(t, err, text)
@@ -154,6 +155,8 @@ func TestAttributesOfNamespaces(t *testing.T) {
 	}
 	for _, test := range []struct{ text, want string }{
 		{"^city = 'a'", "no execution has city: did you mean City?"},
+		{"^Amont = 1", "no execution has Amont: did you mean Amount?"},
+		{"^seen = 1", "no execution has seen: did you mean Seen?"},
 		{"City = ^5", "`City` has the type Keyword, and cannot be compared with a whole number"},
 		{"City = ^true", "cannot be compared with true or false"},
 		{"Amount = ^'5'", "`Amount` has the type Int, and cannot be compared with a string"},
