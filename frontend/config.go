@@ -9,7 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -39,6 +41,8 @@ type Config struct {
 	Bus bus.Bus
 	// Index answers queries, as long as somebody runs it. Default: none, and queries are refused.
 	Index *search.Index
+	// Workflows asks history, for batch operations. Default: a client that asks any process.
+	Workflows *workflows.Client
 	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Version is the version of the micro service, a semantic version. Default: 0.0.0.
@@ -90,6 +94,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.JS = js
 	}
 	c.Bus = bus.Or(c.Bus, c.JS)
+	if c.Workflows == nil {
+		c.Workflows = workflows.NewClient(owners.Anybody(c.Conn), c.Names, c.Store.Shards())
+	}
 	return c, nil
 }
 

@@ -43,11 +43,12 @@
 // about namespaces, frontend/internal/calendars those about named calendars, and frontend/internal/bulk those about bulk operations. All of
 // them use frontend/internal/request, which knows what every request says about itself, and frontend/internal/listing, which makes pages.
 // frontend/internal/limits holds namespaces to their limits. frontend/internal/visibility answers requests of gateways about all executions
-// of a namespace; they have their own subjects and are Temporal's messages.
+// of a namespace; they have their own subjects and are Temporal's messages. frontend/internal/batch does to many executions what a request does
+// to one.
 //
 // # Who may use it
 //
 // Only cmd imports this package; callers of the API use package client, or any NATS client. It may import
-// frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, frontend/internal/visibility, schedule, subjects, kv and
+// frontend/internal/batch, frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, frontend/internal/visibility, schedule, subjects, kv and
 // internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/batch"
 	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/frontend/internal/visibility"
 	"github.com/carillon-scheduler/carillon/internal/flood"
@@ -33,6 +35,7 @@ type Frontend struct {
 	config    Config
 	schedules *schedules.Service
 	jobs      *jobs.Store
+	batches   *batch.Service
 	gate      *gate
 	turns     chan struct{} // holds one element for each request in progress
 	ready     chan struct{}
@@ -62,6 +65,9 @@ func New(config Config) (*Frontend, error) {
 		},
 		Conn: config.Conn, JS: config.JS, Lanes: config.Lanes, Table: namespaces.NewTable(config.JS, config.Names, acts),
 		Index: config.Index, RequestTimeout: config.RequestTimeout,
+	})
+	f.batches = batch.New(batch.Config{
+		Jobs: f.jobs, Index: config.Index, Workflows: config.Workflows, MaxMessage: config.Conn.MaxPayload, Logger: acts, Now: config.Now,
 	})
 	return f, nil
 }
@@ -132,7 +138,7 @@ func (f *Frontend) showExecutions(work context.Context) (stop func(), err error)
 		return func() {}, nil
 	}
 	server, err := visibility.Serve(work, visibility.Config{
-		Conn: f.config.Conn, Names: f.config.Names, Index: f.config.Index, Logger: f.config.Logger,
+		Conn: f.config.Conn, Names: f.config.Names, Index: f.config.Index, Batches: f.batches, Logger: f.config.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -236,8 +242,10 @@ func (f *Frontend) flush() {
 // startJobs works on background jobs until ctx ends or the returned function is called. That function returns when the jobs have
 // been given back to other frontends.
 func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
+	works := f.schedules.Works()
+	maps.Copy(works, f.batches.Works())
 	runner := jobs.NewRunner(jobs.Config{
-		Store: f.jobs, Works: f.schedules.Works(), Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
+		Store: f.jobs, Works: works, Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -6,11 +6,15 @@ import (
 )
 
 // The verbs of requests about all executions of a namespace: see [Names.Visibility]. Request and answer are messages of Temporal:
-// ListWorkflowExecutions, CountWorkflowExecutions and ListSearchAttributes.
+// ListWorkflowExecutions, CountWorkflowExecutions, ListSearchAttributes, and the four about batch operations.
 const (
 	VerbListExecutions  = "list"
 	VerbCountExecutions = "count"
 	VerbListAttributes  = "attributes"
+	VerbStartBatch      = "batch-start"
+	VerbStopBatch       = "batch-stop"
+	VerbDescribeBatch   = "batch-describe"
+	VerbListBatches     = "batch-list"
 )
 
 // Visibility is the subject of a request about the executions of a namespace that a search index answers. Frontends with an index serve it.

@@ -148,7 +148,8 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	}
 	f, err := frontend.New(frontend.Config{
 		Conn: c.Conn.Conn, JS: c.JS, Lanes: c.lanes, Store: c.store, Names: c.Names, Index: index,
-		Version: c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
+		Workflows: workflows.NewClient(c.owners, c.Names, c.Facts.Shards),
+		Version:   c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
 	})
 	if err != nil {
 		return Role{}, nil, err

@@ -70,6 +70,12 @@ func (c *Client) RequestCancel(ctx context.Context, request *workflowservice.Req
 	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbRequestCancel), request, nil)
 }
 
+// Signal signals an execution. The error is NotFound if it is not in progress.
+func (c *Client) Signal(ctx context.Context, request *workflowservice.SignalWorkflowExecutionRequest) error {
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbSignal), request, nil)
+}
+
 // Terminate ends an execution. The error is NotFound if it is not in progress.
 func (c *Client) Terminate(ctx context.Context, request *workflowservice.TerminateWorkflowExecutionRequest) error {
 	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}

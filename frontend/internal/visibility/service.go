@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/batch"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/search"
@@ -37,10 +38,12 @@ const (
 
 // Config is what the service needs. All fields are required.
 type Config struct {
-	Conn   *nats.Conn
-	Names  subjects.Names
-	Index  *search.Index
-	Logger *slog.Logger
+	Conn  *nats.Conn
+	Names subjects.Names
+	Index *search.Index
+	// Batches carries out the requests about batch operations.
+	Batches *batch.Service
+	Logger  *slog.Logger
 }
 
 // Serve answers requests until the server is closed. The end of ctx aborts those in progress.
@@ -63,6 +66,14 @@ func (s *service) handle(ctx context.Context, subject string, data []byte) (resp
 		response, err = answer(ctx, namespace, data, &workflowservice.CountWorkflowExecutionsRequest{}, s.count)
 	case subjects.VerbListAttributes:
 		response, err = answer(ctx, namespace, data, &operatorservice.ListSearchAttributesRequest{}, s.attributes)
+	case subjects.VerbStartBatch:
+		response, err = answer(ctx, namespace, data, &workflowservice.StartBatchOperationRequest{}, s.config.Batches.Start)
+	case subjects.VerbStopBatch:
+		response, err = answer(ctx, namespace, data, &workflowservice.StopBatchOperationRequest{}, s.config.Batches.Stop)
+	case subjects.VerbDescribeBatch:
+		response, err = answer(ctx, namespace, data, &workflowservice.DescribeBatchOperationRequest{}, s.config.Batches.Describe)
+	case subjects.VerbListBatches:
+		response, err = answer(ctx, namespace, data, &workflowservice.ListBatchOperationsRequest{}, s.config.Batches.List)
 	default:
 		return nil, serviceerror.NewUnimplementedf("%s is not implemented", verb)
 	}

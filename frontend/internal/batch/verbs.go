@@ -1,0 +1,169 @@
+package batch
+
+//lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/api/batch/v1"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+)
+
+// Stop ends a batch operation. What it has done stays done.
+func (s *Service) Stop(
+	ctx context.Context, r *workflowservice.StopBatchOperationRequest,
+) (*workflowservice.StopBatchOperationResponse, error) {
+	_, err := s.config.Jobs.Cancel(ctx, r.Namespace, jobID(r.Namespace, r.JobId), r.Identity, s.config.Now().UTC())
+	switch {
+	case errors.Is(err, jobs.ErrNone):
+		return nil, errNone(r.JobId)
+	case errors.Is(err, jobs.ErrEnded):
+		return nil, serviceerror.NewNotFoundf("batch operation %q has ended already", r.JobId)
+	case err != nil:
+		return nil, err
+	}
+	s.config.Logger.InfoContext(ctx, "batch operation stopped", "namespace", r.Namespace, "job_id", r.JobId, "identity", r.Identity, "reason", r.Reason)
+	return &workflowservice.StopBatchOperationResponse{}, nil
+}
+
+func errNone(id string) error {
+	return serviceerror.NewNotFoundf("batch operation %q not found; those that have ended are kept for %d days", id, int(jobs.Retention.Hours()/24))
+}
+
+// Describe returns a batch operation, and how far it has come.
+func (s *Service) Describe(
+	ctx context.Context, r *workflowservice.DescribeBatchOperationRequest,
+) (*workflowservice.DescribeBatchOperationResponse, error) {
+	job, err := s.config.Jobs.Get(ctx, r.Namespace, jobID(r.Namespace, r.JobId))
+	if errors.Is(err, jobs.ErrNone) {
+		return nil, errNone(r.JobId)
+	}
+	if err != nil {
+		return nil, err
+	}
+	start, _, err := requestOf(&job)
+	if err != nil {
+		return nil, err
+	}
+	complete := job.Done + job.Skipped
+	total := max(job.Total, complete+job.Failed)
+	if job.Status == jobs.Done { // some were gone before their turn came
+		total = complete + job.Failed
+	}
+	info := infoOf(&job, start)
+	return &workflowservice.DescribeBatchOperationResponse{
+		OperationType: info.OperationType, JobId: info.JobId, State: info.State, StartTime: info.StartTime, CloseTime: info.CloseTime,
+		TotalOperationCount: int64(total), CompleteOperationCount: int64(complete), FailureOperationCount: int64(job.Failed),
+		Identity: job.Identity, Reason: start.Reason, Query: start.VisibilityQuery, Executions: namedBy(start),
+	}, nil
+}
+
+// namedBy returns the executions that a request names, as it has them.
+func namedBy(r *workflowservice.StartBatchOperationRequest) []*common.Execution {
+	named := r.TargetExecutions
+	for _, execution := range r.Executions {
+		named = append(named, &common.Execution{
+			Type: enums.EXECUTION_TYPE_WORKFLOW, BusinessId: execution.WorkflowId, RunId: execution.RunId,
+		})
+	}
+	return named
+}
+
+// infoOf returns what a list shows of a job.
+func infoOf(job *jobs.Job, r *workflowservice.StartBatchOperationRequest) *batch.BatchOperationInfo {
+	info := &batch.BatchOperationInfo{JobId: r.JobId, State: stateOf(job.Status), StartTime: timestamppb.New(job.CreateTime), OperationType: typeOf(r)}
+	if job.Ended() {
+		info.CloseTime = timestamppb.New(job.EndTime)
+	}
+	return info
+}
+
+// stateOf returns Temporal's word for the state of a job. One that was stopped has failed.
+func stateOf(status jobs.Status) enums.BatchOperationState {
+	switch status {
+	case jobs.Running:
+		return enums.BATCH_OPERATION_STATE_RUNNING
+	case jobs.Done:
+		return enums.BATCH_OPERATION_STATE_COMPLETED
+	case jobs.Canceled, jobs.Failed:
+	}
+	return enums.BATCH_OPERATION_STATE_FAILED
+}
+
+func typeOf(r *workflowservice.StartBatchOperationRequest) enums.BatchOperationType {
+	switch r.Operation.(type) {
+	case *workflowservice.StartBatchOperationRequest_TerminationOperation:
+		return enums.BATCH_OPERATION_TYPE_TERMINATE_WORKFLOW
+	case *workflowservice.StartBatchOperationRequest_CancellationOperation:
+		return enums.BATCH_OPERATION_TYPE_CANCEL_WORKFLOW
+	case *workflowservice.StartBatchOperationRequest_SignalOperation:
+		return enums.BATCH_OPERATION_TYPE_SIGNAL_WORKFLOW
+	}
+	return enums.BATCH_OPERATION_TYPE_UNSPECIFIED
+}
+
+func identityOf(r *workflowservice.StartBatchOperationRequest) string {
+	switch of := r.Operation.(type) {
+	case *workflowservice.StartBatchOperationRequest_TerminationOperation:
+		return of.TerminationOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_CancellationOperation:
+		return of.CancellationOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_SignalOperation:
+		return of.SignalOperation.GetIdentity()
+	}
+	return ""
+}
+
+// all returns the batch operations of a namespace, the newest first.
+func (s *Service) all(ctx context.Context, namespace string) ([]jobs.Job, error) {
+	all, err := s.config.Jobs.List(ctx, namespace)
+	return slices.DeleteFunc(all, func(job jobs.Job) bool { return !isBatch(&job) }), err
+}
+
+// List returns one page of the batch operations of a namespace, the newest first. A page begins after an operation and not at a number, so new
+// operations neither repeat nor hide others.
+func (s *Service) List(
+	ctx context.Context, r *workflowservice.ListBatchOperationsRequest,
+) (*workflowservice.ListBatchOperationsResponse, error) {
+	after, err := listing.DecodePageToken(string(r.NextPageToken))
+	if err != nil {
+		return nil, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
+	}
+	all, err := s.all(ctx, r.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	size := listing.DefaultPageSize
+	if r.PageSize > 0 {
+		size = min(int(r.PageSize), listing.DefaultPageSize)
+	}
+	response := &workflowservice.ListBatchOperationsResponse{}
+	for i := range all {
+		if after != "" && placeOf(&all[i]) >= after {
+			continue
+		}
+		if len(response.OperationInfo) == size {
+			response.NextPageToken = []byte(listing.EncodePageToken(placeOf(&all[i-1])))
+			break
+		}
+		start, _, err := requestOf(&all[i])
+		if err != nil {
+			return nil, err
+		}
+		response.OperationInfo = append(response.OperationInfo, infoOf(&all[i], start))
+	}
+	return response, nil
+}
+
+// placeOf returns where a job stands in a list. The newest job has the greatest place.
+func placeOf(job *jobs.Job) string { return fmt.Sprintf("%020d %s", job.CreateTime.UnixNano(), job.ID) }
