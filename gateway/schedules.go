@@ -247,8 +247,12 @@ func (s *workflowService) ListSchedules(
 	if err != nil {
 		return nil, err
 	}
+	query, err := scheduleproto.Query(r.Query)
+	if err != nil {
+		return nil, err
+	}
 	page, err := api.List(ctx, schedule.ListRequest{
-		PageSize: pageSize(r.MaximumPageSize), PageToken: string(r.NextPageToken), Query: scheduleproto.Query(r.Query),
+		PageSize: pageSize(r.MaximumPageSize), PageToken: string(r.NextPageToken), Query: query,
 	})
 	if err != nil {
 		return nil, err
@@ -280,7 +284,11 @@ func (s *workflowService) CountSchedules(
 	if err != nil {
 		return nil, err
 	}
-	reply, err := api.CountMatching(ctx, schedule.CountRequest{Query: scheduleproto.Query(r.Query)})
+	query, err := scheduleproto.Query(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := api.CountMatching(ctx, schedule.CountRequest{Query: query})
 	return &workflowservice.CountSchedulesResponse{Count: int64(reply.Count)}, err
 }
 

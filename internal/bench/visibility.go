@@ -45,7 +45,7 @@ func measureVisibility(ctx context.Context, s *session) error {
 		}
 	}
 	s.config.listsOnly = true
-	from, err := s.gauge(ctx)
+	from, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}

@@ -47,15 +47,29 @@ func TestQueries(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "",
 		"TemporalSchedulePaused = true": "paused = true",
-		"`TemporalSchedulePaused`=false AND ScheduleId IN (\"it's\", 'TemporalSchedulePaused')": "paused=false AND id IN ('it''s', 'TemporalSchedulePaused')",
-		"ScheduleNextActionTime < '2027-01-01'":                                                 "nextTime < '2027-01-01'",
-		"id = 'a''b' or attr.'Größe' = 1e6":                                                     "id = 'a''b' or attr.'Größe' = 1e6",
-		"CustomerId = 'acme' or NOT `in` IS NULL and `ScheduleId` <> 'x'":                       "scheduleAttr.CustomerId = 'acme' or NOT scheduleAttr.in IS NULL and id <> 'x'",
+		"`TemporalSchedulePaused`=false AND ScheduleId IN (\"it's\", 'TemporalSchedulePaused')": "paused = false and id in ('it''s', 'TemporalSchedulePaused')",
+		"ScheduleNextActionTime < '2027-01-01'":                                                 "nextTime < '2027-01-01T00:00:00Z'",
+		"id = 'a''b' or attr.'Größe' = 1e6":                                                     "id = 'a''b' or attr.'Größe' = 1e+06",
+		"CustomerId = 'acme' or NOT `in` IS NULL and `ScheduleId` <> 'x'":                       "scheduleAttr.CustomerId = 'acme' or not scheduleAttr.in is null and id != 'x'",
 		"`Größe` > 1 and memo.a = 2 and scheduleMemo.b = true":                                  "scheduleAttr.'Größe' > 1 and memo.a = 2 and scheduleMemo.b = true",
-		"id = 'open": "id = 'open",
-		"`":          "`",
+		`ScheduleId NOT STARTS_WITH 'it\'s' ORDER BY ScheduleNextActionTime DESC`:               "id is not null and not id starts_with 'it''s' order by nextTime desc",
+		"TemporalScheduleId = 'a' and SchedulePaused = true":                                    "id = 'a' and paused = true",
 	} {
-		assert.Equal(t, want, scheduleproto.Query(text))
+		got, err := scheduleproto.Query(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got)
+	}
+	for text, want := range map[string]string{
+		"ScheduleId = 'open": "at character 14: the string has no end",
+		"`":                  "at character 1: the string has no end",
+		"``= 1":              "at character 1: expected a name in the backquotes",
+		"CustomerId = 'a' AND TemporalSchedulePaused = 'x'": "at character 47: paused is true or false",
+		"`memo.` = 1":         "at character 6: expected a name after memo.",
+		"GROUP BY ScheduleId": "at character 7: expected",
+	} {
+		_, err := scheduleproto.Query(text)
+		require.ErrorContains(t, err, want, text)
+		assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 	}
 }
 

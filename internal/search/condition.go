@@ -46,6 +46,8 @@ func attributesOf(field query.Field) string {
 type statement struct {
 	sql  strings.Builder
 	args []any
+	// namespace is that of scope.
+	namespace string
 	// few reports whether a condition on a table of attributes holds for few of them; nil means unknown.
 	few func(table string, condition *statement) bool
 }
@@ -61,7 +63,8 @@ func (s *statement) add(sql string, args ...any) {
 // SQL has a third truth value, a query does not. If a value is missing, an SQL comparison is unknown. That counts as false
 // everywhere except below a negation, so IS NOT TRUE is used there in place of NOT.
 func (s *statement) scope(namespace, prefix string, q *query.Query) {
-	s.add("namespace = ?", namespace)
+	s.namespace = namespace
+	s.add("s.namespace = ?", namespace)
 	if prefix != "" {
 		s.add(" AND ")
 		s.startsWith("id", prefix)
@@ -115,12 +118,7 @@ type test func(s *statement, column string, values []query.Value)
 // that passes the test.
 func (s *statement) atom(field query.Field, values []query.Value, negated bool, test test) {
 	if column, ok := columnOf(field); ok {
-		if negated {
-			s.add("NOT ") // unknown stays unknown: a missing value is not a different value
-		}
-		s.add("(")
-		test(s, column, values)
-		s.add(")")
+		s.column(column, values, negated, test)
 		return
 	}
 	classes := byClass(values)
@@ -134,6 +132,37 @@ func (s *statement) atom(field query.Field, values []query.Value, negated bool, 
 	s.add(") AND (")
 	s.classes(field, classes, " AND ", "NOT ", test)
 	s.add(")")
+}
+
+// column writes a condition on a field with a column.
+func (s *statement) column(column string, values []query.Value, negated bool, test test) {
+	switch {
+	case negated: // unknown stays unknown: a missing value is not a different value
+		s.add("NOT (")
+	case column == closeTime:
+		s.add("(" + isClosed + " AND ")
+		column = closed
+	default:
+		s.add("(")
+	}
+	test(s, column, values)
+	s.add(")")
+}
+
+// The indexes of executions have closed, which is close_time, or greater than any if there is none.
+const (
+	closeTime = "close_time"
+	closed    = "closed"
+	isClosed  = "closed < 9223372036854775807"
+	isOpen    = "closed = 9223372036854775807"
+)
+
+// presence returns conditions for a column that has a value, and for one that has none.
+func presence(column string) (present, missing string) {
+	if column == closeTime || column == closed {
+		return isClosed, isOpen
+	}
+	return column + " IS NOT NULL", column + " IS NULL"
 }
 
 // classValues are values that can be compared with each other.
@@ -164,12 +193,22 @@ func (s *statement) classes(field query.Field, groups []classValues, between, no
 			s.add(between)
 		}
 		var inner statement
-		inner.add("a.source = ? AND a.name = ? AND a.class = ?", string(field.Source), field.Name, group.class)
+		s.named(&inner, field)
+		inner.add(" AND a.class = ?", group.class)
 		if test != nil {
 			inner.add(" AND ")
 			test(&inner, "a.value", group.values)
 		}
 		s.exists(not, attributesOf(field), &inner)
+	}
+}
+
+// named keeps the attributes that are a field.
+func (s *statement) named(inner *statement, field query.Field) {
+	if field.Source == query.Custom {
+		inner.add("a.namespace = ? AND a.name = ?", s.namespace, field.Name)
+	} else {
+		inner.add("a.source = ? AND a.name = ?", string(field.Source), field.Name)
 	}
 }
 
@@ -186,19 +225,20 @@ func (s *statement) exists(not, table string, inner *statement) {
 }
 
 func (s *statement) isNull(e query.IsNull) {
-	not := ""
 	if column, ok := columnOf(e.Field); ok {
+		present, missing := presence(column)
 		if e.Negated {
-			not = "NOT "
+			missing = present
 		}
-		s.add(column + " IS " + not + "NULL")
+		s.add(missing)
 		return
 	}
 	if !e.Negated {
-		not = "NOT "
+		s.add("NOT ")
 	}
-	s.add(not+"EXISTS (SELECT 1 FROM "+attributesOf(e.Field)+" AS a WHERE a.owner = s.number AND a.source = ? AND a.name = ?)",
-		string(e.Field.Source), e.Field.Name)
+	var inner statement
+	s.named(&inner, e.Field)
+	s.add("EXISTS (SELECT 1 FROM "+attributesOf(e.Field)+" AS a WHERE a.owner = s.number AND "+inner.sql.String()+")", inner.args...)
 }
 
 // compare writes a comparison. Inequality is the negation of equality; the caller writes the negation.

@@ -31,16 +31,8 @@ type Group struct {
 func (x *Index) CountExecutions(ctx context.Context, namespace string, q *query.Query) (count Count, upTo time.Time, err error) {
 	err = x.read(x.executions, func(d *database) error {
 		upTo = x.executions.status.upTo()
-		if q.Group != nil {
-			count.Groups, err = d.groups(ctx, namespace, q)
-		}
-		if err != nil {
-			return err
-		}
-		s := d.statement(ctx)
-		s.add("SELECT count(*) FROM executions AS s WHERE ")
-		s.scope(namespace, "", q)
-		return d.reader.QueryRowContext(ctx, s.sql.String(), s.args...).Scan(&count.Total)
+		count, err = d.count(ctx, namespace, q)
+		return err
 	})
 	if len(count.Groups) > maxGroups {
 		err = schedule.Invalid("query", "more than %d groups: group by something with fewer values", maxGroups)
@@ -48,19 +40,47 @@ func (x *Index) CountExecutions(ctx context.Context, namespace string, q *query.
 	return count, upTo, err
 }
 
+func (d *database) count(ctx context.Context, namespace string, q *query.Query) (count Count, err error) {
+	if q.Group != nil {
+		if count.Groups, err = d.groups(ctx, namespace, q); err != nil {
+			return count, err
+		}
+		if _, ok := columnOf(*q.Group); ok && len(count.Groups) <= maxGroups { // each execution is in one group
+			for _, g := range count.Groups {
+				count.Total += g.Count
+			}
+			return count, nil
+		}
+	}
+	var s *statement
+	if equal, ok := q.Where.(query.Compare); ok && equal.Op == query.Equal && equal.Field.Source == query.Custom {
+		s = &statement{namespace: namespace} // an execution has a value once
+		s.add("SELECT count(*) FROM execution_attributes AS a WHERE ")
+		s.named(s, equal.Field)
+		s.add(" AND a.class = ? AND a.value = ?", classOf(equal.Value), sqlValue(equal.Value))
+	} else {
+		s = d.countStatement(ctx)
+		s.add("SELECT count(*) FROM executions AS s WHERE ")
+		s.scope(namespace, "", q)
+	}
+	return count, d.reader.QueryRowContext(ctx, s.sql.String(), s.args...).Scan(&count.Total)
+}
+
 // groups counts by the values of a field. One group more than there may be means that there are too many.
 func (d *database) groups(ctx context.Context, namespace string, q *query.Query) (groups []Group, err error) {
-	s := d.statement(ctx)
-	if column, ok := columnOf(*q.Group); ok {
-		s.add("SELECT '', " + column + " AS value, count(*) AS many FROM executions AS s WHERE ")
+	s := d.countStatement(ctx)
+	column, by := "a.value", "1, 2"
+	if own, ok := columnOf(*q.Group); ok {
+		column, by = own, own // an index may have it in order
+		s.add("SELECT '', " + column + ", count(*) AS many FROM executions AS s WHERE ")
 	} else {
 		// A string that says a time is there twice, and what has no comparable value counts as none.
-		s.add(`SELECT coalesce(a.class, ''), a.value AS value, count(*) AS many FROM executions AS s
-			LEFT JOIN execution_attributes AS a ON a.owner = s.number AND a.source = ? AND a.name = ? AND a.class NOT IN ('', ?) WHERE `,
-			string(q.Group.Source), q.Group.Name, string(query.Time))
+		s.add(`SELECT coalesce(a.class, ''), a.value, count(*) AS many FROM executions AS s
+			LEFT JOIN execution_attributes AS a ON a.owner = s.number AND a.name = ? AND a.class NOT IN ('', ?) WHERE `,
+			q.Group.Name, string(query.Time))
 	}
 	s.scope(namespace, "", q)
-	s.add(" GROUP BY 1, 2 ORDER BY many DESC, value LIMIT ?", maxGroups+1)
+	s.add(" GROUP BY "+by+" ORDER BY many DESC, "+column+" LIMIT ?", maxGroups+1)
 	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
 	if err != nil {
 		return nil, err

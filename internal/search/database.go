@@ -21,8 +21,8 @@ const (
 	// that.
 	writerCache, readerCache = "-16384", "-8192"
 	// fewSchedules is the break-even number of schedules. For that many it takes equally long to find all that match a condition
-	// on attributes and sort them, or to try the schedules in order until a page is full, if there are 100,000.
-	fewSchedules = 3000
+	// on attributes and sort them, or to try the schedules in order until a page is full, if there are as many as fewSchedulesOf.
+	fewSchedules, fewSchedulesOf = 3000, 100_000
 )
 
 // errOther means that a file belongs to another version or installation.

@@ -28,12 +28,12 @@ func (w *entryWriter) attributes(r *run) error {
 			return err
 		}
 		if len(values) == 0 {
-			if err := exec(r.number, string(query.Custom), name, "", ""); err != nil {
+			if err := exec(r.number, name, "", "", r.namespace); err != nil {
 				return err
 			}
 		}
 		for _, v := range values {
-			if err := exec(r.number, string(query.Custom), name, classOf(v), sqlValue(v)); err != nil {
+			if err := exec(r.number, name, classOf(v), sqlValue(v), r.namespace); err != nil {
 				return err
 			}
 		}

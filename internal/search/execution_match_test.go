@@ -177,6 +177,9 @@ func TestAnswersAboutExecutionsAreThoseOfTheLanguage(t *testing.T) {
 		want := expectedExecutions(all, q)
 		found := executionPages(t, d, q, size)
 		require.Equal(t, runIDs(want), foundIDs(found), q.String())
+		count, err := d.count(t.Context(), "default", &query.Query{Where: q.Where})
+		require.NoError(t, err, q.String())
+		require.EqualValues(t, len(want), count.Total, q.String())
 		for i := range found {
 			require.True(t, proto.Equal(want[i].WorkflowExecutionInfo, found[i].Info), "%v\n%v", want[i], found[i].Info)
 		}

@@ -57,6 +57,10 @@ func (d *database) executions(
 		})
 	}
 	column := executionColumns[q.Order.Field.Name]
+	if column == closeTime {
+		column = closed
+	}
+	present, missing := presence(column)
 	more, direction := ">", ""
 	if q.Order.Desc {
 		more, direction = "<", " DESC"
@@ -65,7 +69,7 @@ func (d *database) executions(
 	if after.RunID == "" || after.Value != nil {
 		var err error
 		found, err = d.executionsOf(ctx, namespace, q, limit, column, column+direction+", run_id"+direction, func(s *statement) {
-			s.add(" AND " + column + " IS NOT NULL")
+			s.add(" AND " + present)
 			if after.RunID != "" {
 				s.add(" AND ("+column+", run_id) "+more+" (?, ?)", after.Value, after.RunID)
 			}
@@ -76,7 +80,7 @@ func (d *database) executions(
 		after = ExecutionPosition{}
 	}
 	rest, err := d.executionsOf(ctx, namespace, q, limit-len(found), "NULL", "run_id"+direction, func(s *statement) {
-		s.add(" AND " + column + " IS NULL")
+		s.add(" AND " + missing)
 		if after.RunID != "" {
 			s.add(" AND run_id "+more+" ?", after.RunID)
 		}
@@ -91,7 +95,7 @@ func (d *database) executionsOf(
 	ctx context.Context, namespace string, q *query.Query, limit int, value, order string, begin func(*statement),
 ) (found []FoundExecution, err error) {
 	// The rows are found by their numbers first: info is long, and need not be sorted.
-	s := d.statement(ctx)
+	s := d.listStatement(ctx)
 	s.add("SELECT " + value + " AS value, " + executionInfo + " FROM executions WHERE number IN (SELECT number FROM executions AS s WHERE ")
 	s.scope(namespace, "", q)
 	begin(s)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/internal/search/query"
@@ -11,10 +12,32 @@ import (
 // condition leaves few schedules, it is faster to find and sort those than to go through all in order, which SQLite may prefer.
 
 // statement returns a statement for a query of d.
-func (d *database) statement(ctx context.Context) *statement {
+func (d *database) statement(ctx context.Context) *statement { return d.statementWith(ctx, d.few) }
+
+// statementWith returns a statement for a query of d, which begins with a condition on attributes if it holds for few of them.
+func (d *database) statementWith(ctx context.Context, few int) *statement {
 	return &statement{few: func(table string, condition *statement) bool {
-		return d.countUpTo(ctx, d.few, table+" AS a", condition) <= d.few
+		return d.countUpTo(ctx, few, table+" AS a", condition) <= few
 	}}
+}
+
+// listStatement returns a statement for a page of executions. To try them in order takes the longer the more there are, so the more may match where
+// a query begins with those that match: four times as many executions, twice as many matches.
+func (d *database) listStatement(ctx context.Context) *statement {
+	few := float64(d.few) * max(1, math.Sqrt(float64(d.executionsAtMost(ctx))/fewSchedulesOf))
+	return d.statementWith(ctx, int(few))
+}
+
+// countStatement returns a statement that looks at all executions that match. A match that is looked up costs about as much as four that are tried.
+func (d *database) countStatement(ctx context.Context) *statement {
+	return d.statementWith(ctx, max(d.few, d.executionsAtMost(ctx)/4))
+}
+
+// executionsAtMost is how many executions there may be: exactly as many if none has been removed. It takes no time.
+func (d *database) executionsAtMost(ctx context.Context) (n int) {
+	// If it fails, the query itself will show what is wrong.
+	_ = d.reader.QueryRowContext(ctx, "SELECT coalesce(max(number), 0) FROM executions").Scan(&n)
+	return n
 }
 
 // countUpTo counts the rows of a table for which a condition holds, up to most. most+1 means more, or unknown: then the query

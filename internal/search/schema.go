@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 6
+const schemaVersion = 7
 
 // schema has the tables.
 //
@@ -95,12 +95,12 @@ CREATE TABLE executions (
 	UNIQUE (namespace, run_id)
 );
 CREATE TABLE execution_attributes (
-	owner  INTEGER NOT NULL,
-	source TEXT    NOT NULL, -- always that of search attributes
-	name   TEXT    NOT NULL,
-	class  TEXT    NOT NULL,
-	value          NOT NULL,
-	PRIMARY KEY (owner, source, name, class, value)
+	owner     INTEGER NOT NULL,
+	name      TEXT    NOT NULL,
+	class     TEXT    NOT NULL,
+	value             NOT NULL,
+	namespace TEXT    NOT NULL, -- that of the owner
+	PRIMARY KEY (owner, name, class, value)
 ) WITHOUT ROWID;
 CREATE TABLE attribute_types (
 	namespace TEXT    NOT NULL,
@@ -144,5 +144,5 @@ CREATE INDEX IF NOT EXISTS executions_by_type     ON executions (namespace, type
 CREATE INDEX IF NOT EXISTS executions_by_workflow ON executions (namespace, workflow_id, closed, start_time, run_id);
 CREATE INDEX IF NOT EXISTS executions_by_queue    ON executions (namespace, task_queue, run_id);
 CREATE INDEX IF NOT EXISTS executions_by_start    ON executions (namespace, start_time, run_id);
-CREATE INDEX IF NOT EXISTS executions_by_value    ON execution_attributes (source, name, class, value, owner);
+CREATE INDEX IF NOT EXISTS executions_by_value    ON execution_attributes (namespace, name, class, value, owner);
 `

@@ -28,10 +28,10 @@ func (p *parser) comparison() (Expr, error) {
 		return p.in(field, negated)
 	case p.token.is("between"):
 		return p.between(field, negated)
-	case negated && p.scanner.executions && p.token.is(string(StartsWith)):
+	case negated && p.scanner.temporal && p.token.is(string(StartsWith)):
 		e, err := p.compare(field)
 		return And{IsNull{field, true}, Not{e}}, err // as with the other negations, there must be a value
-	case negated && p.scanner.executions:
+	case negated && p.scanner.temporal:
 		return nil, p.expected("in, between or starts_with after not")
 	case negated:
 		return nil, p.expected("in or between after not")
@@ -152,14 +152,22 @@ func (p *parser) between(field Field, negated bool) (Expr, error) {
 
 // field reads the name of a field.
 func (p *parser) field() (Field, error) {
-	if p.scanner.executions {
+	switch {
+	case p.executions:
 		return p.executionField()
+	case p.scanner.temporal:
+		return p.scheduleField()
 	}
+	return p.ownField()
+}
+
+// ownField reads the name of a field of a schedule, as Carillon names it.
+func (p *parser) ownField() (Field, error) {
 	at, word := p.token.at, p.token.text
 	if err := p.advance(); err != nil {
 		return Field{}, err
 	}
-	for _, source := range []Source{Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute} {
+	for _, source := range sources {
 		name, ok := strings.CutPrefix(word, string(source)+".")
 		if !ok {
 			continue

@@ -62,10 +62,10 @@ type Attribute struct {
 // ParseExecutions makes a query about executions of a text. An attribute that is not known is compared as the value in the query suggests. The
 // error is an [*Error].
 func ParseExecutions(text string, known Known) (*Query, error) {
-	return (&parser{scanner: scanner{text: text, executions: true}, known: known}).parse()
+	return (&parser{scanner: scanner{text: text, temporal: true}, executions: true, known: known}).parse()
 }
 
-func (p *parser) atGroup() bool { return p.scanner.executions && p.token.is("group") }
+func (p *parser) atGroup() bool { return p.executions && p.token.is("group") }
 
 // groups are the fields of every execution by which executions are counted. Others have too many values.
 var groups = []string{ExecutionStatus, WorkflowType, QueueOf}

@@ -196,12 +196,16 @@ func TestPrintAndParseExecutions(t *testing.T) {
 func FuzzParseExecutions(f *testing.F) {
 	for _, seed := range []string{
 		"WorkflowType = 'x' AND ExecutionStatus = 'Running' AND StartTime > '2026-01-01'", "not (a or b) order by CloseTime desc",
-		"`a` in (1, 2.5, \"x\", true)", "RunId is not null or x not between -1 and 1e9 group by ExecutionStatus", "((((", "'", "`", "\"", "<>", "\xff",
+		"`a` in (1, 2.5, \"x\", true)", "text != 'a b' and int < 2 and list in ('a') group by bool", "RunId is not null or x not between -1 and 1e9 group by ExecutionStatus", "((((", "'", "`", "\"", "<>", "\xff",
 	} {
 		f.Add(seed)
 	}
+	known := query.Known{"text": {Type: enums.INDEXED_VALUE_TYPE_TEXT}}
+	for number, name := range enums.IndexedValueType_name {
+		known[strings.ToLower(name)] = query.Attribute{Type: enums.IndexedValueType(number), Added: true}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		q, err := query.ParseExecutions(text, nil)
+		q, err := query.ParseExecutions(text, known)
 		if err != nil {
 			var e *query.Error
 			require.True(t, errors.As(err, &e))
@@ -209,7 +213,7 @@ func FuzzParseExecutions(f *testing.F) {
 			require.NotEmpty(t, query.Explain(text, err))
 			return
 		}
-		again, err := query.ParseExecutions(q.String(), nil)
+		again, err := query.ParseExecutions(q.String(), known)
 		if err != nil { // a time or a name may be longer when it is printed, and not starts_with are two conditions
 			require.True(t, len(q.String()) > 8<<10 || strings.Contains(err.Error(), "more than"), q.String())
 			return

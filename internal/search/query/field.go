@@ -30,6 +30,9 @@ const (
 	Custom Source = "custom"
 )
 
+// sources are those that a query about schedules names.
+var sources = []Source{Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute}
+
 // The built-in fields.
 const (
 	ID         = "id"

@@ -60,7 +60,7 @@ func (p *parser) expectedEnd(q *Query) error {
 		return errorAt(p.token.at, "executions are counted by one field")
 	case q.Order != nil || q.Group != nil:
 		return p.expected("the end of the query")
-	case p.scanner.executions:
+	case p.executions:
 		return p.expected("and, or, order by, group by, or the end of the query")
 	}
 	return p.expected("and, or, order by, or the end of the query")
@@ -69,6 +69,8 @@ func (p *parser) expectedEnd(q *Query) error {
 // parser reads a query by recursive descent, one token ahead.
 type parser struct {
 	scanner scanner
+	// executions says that the query is about executions.
+	executions bool
 	// known are the search attributes of executions.
 	known      Known
 	token      token
@@ -211,8 +213,8 @@ var keywords = []string{
 	"and", "or", "not", "in", "between", "is", "null", "order", "by", "asc", "desc", "true", "false", string(StartsWith),
 }
 
-// IsKeyword reports whether a word, in any case, is part of the language and no name.
-func IsKeyword(word string) bool {
+// isKeyword reports whether a word, in any case, is part of the language and no name.
+func isKeyword(word string) bool {
 	for _, keyword := range keywords {
 		if strings.EqualFold(word, keyword) {
 			return true
@@ -223,7 +225,7 @@ func IsKeyword(word string) bool {
 
 // atField reports whether a field comes next.
 func (p *parser) atField() bool {
-	return p.token.kind == nameToken || p.token.kind == wordToken && !IsKeyword(p.token.text)
+	return p.token.kind == nameToken || p.token.kind == wordToken && !isKeyword(p.token.text)
 }
 
 func (p *parser) atOrder() bool { return p.token.is("order") }
@@ -255,7 +257,7 @@ func (p *parser) order() (*Order, error) {
 
 // sortable returns the fields to order by. A note may be long, and a page token is not; a value that is neither built in nor alone has no order.
 func (p *parser) sortable() []string {
-	if p.scanner.executions {
+	if p.executions {
 		return ExecutionFields()
 	}
 	return slices.DeleteFunc(BuiltIns(), func(name string) bool { return name == Notes })

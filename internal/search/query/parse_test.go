@@ -184,3 +184,28 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, q, again, q.String())
 	})
 }
+
+// FuzzParseTemporal: what a client of Temporal asks of schedules is the same query in the language of Carillon.
+func FuzzParseTemporal(f *testing.F) {
+	for _, seed := range []string{
+		"ScheduleId = \"a\" and `x y` <> 'it\\'s'", "TemporalSchedulePaused = true or not memo.a in (1) order by ScheduleNextActionTime",
+		"`memo.` = 1", "``", "attr.'Größe' > 1", "a not starts_with 'b'",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := query.ParseTemporal(text)
+		if err != nil {
+			var e *query.Error
+			require.True(t, errors.As(err, &e))
+			require.True(t, 0 <= e.At && e.At <= len(text))
+			return
+		}
+		again, err := query.Parse(q.String())
+		if err != nil { // what is printed may be longer, and not starts_with are two conditions
+			require.True(t, len(q.String()) > 8<<10 || strings.Contains(err.Error(), "more than"), q.String())
+			return
+		}
+		require.Equal(t, q, again, q.String())
+	})
+}

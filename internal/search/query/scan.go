@@ -59,8 +59,8 @@ func shorten(text string) string {
 type scanner struct {
 	text string
 	at   int
-	// executions says that the query is about executions: it may be written as Temporal's clients do.
-	executions bool
+	// temporal says that the query is written as Temporal's clients do.
+	temporal bool
 }
 
 // next returns the next token.
@@ -73,11 +73,11 @@ func (s *scanner) next() (token, error) {
 		return token{endToken, "", begin}, nil
 	case rest[0] == '\'':
 		return s.quoted(begin, textToken)
-	case s.executions && rest[0] == '"':
+	case s.temporal && rest[0] == '"':
 		return s.quoted(begin, textToken)
-	case s.executions && rest[0] == '`':
+	case s.temporal && rest[0] == '`':
 		return s.quoted(begin, nameToken)
-	case s.executions && strings.HasPrefix(rest, "<>"):
+	case s.temporal && strings.HasPrefix(rest, "<>"):
 		s.at += len("<>")
 		return token{symbolToken, string(NotEqual), begin}, nil
 	case isDigit(rest[0]) || rest[0] == '-':
@@ -110,11 +110,11 @@ func (s *scanner) take(t token) token {
 	return t
 }
 
-// quoted reads what stands between two quotes of one kind. Two of them stand for one within it. In a string of a query about executions, a
-// backslash before a quote or another backslash stands for nothing.
+// quoted reads what stands between two quotes of one kind. Two of them stand for one within it. In a string of a query of Temporal's
+// clients, a backslash before a quote or another backslash stands for nothing.
 func (s *scanner) quoted(begin int, kind tokenKind) (token, error) {
 	mark := s.text[begin]
-	escapes := s.executions && kind == textToken
+	escapes := s.temporal && kind == textToken
 	var text strings.Builder
 	for at := begin + 1; at < len(s.text); at++ {
 		c, next := s.text[at], byte(0)

@@ -48,7 +48,7 @@ func (p *parser) literal() (Value, error) {
 	case t.kind == wordToken && suggest.Nearest(t.text, []string{"true", "false"}) != "":
 		return Value{}, errorAt(t.at, "expected a value, found %s: did you mean %s?", t.describe(),
 			suggest.Nearest(t.text, []string{"true", "false"}))
-	case t.kind == wordToken && !IsKeyword(t.text):
+	case t.kind == wordToken && !isKeyword(t.text):
 		return Value{}, errorAt(t.at, "expected a value, found %s: strings stand in single quotes", t.describe())
 	}
 	return Value{}, p.expected("a value: a string in single quotes, a number, true or false")
