@@ -198,6 +198,20 @@ func TestTypesOfTheNamespace(t *testing.T) {
 	assert.Empty(t, v.list("Amount = 'five'", 0), "only values say now what it is")
 }
 
+// TestOrderByAttribute: what has no value comes last, and a page goes on after a number with a fraction.
+func TestOrderByAttribute(t *testing.T) {
+	t.Parallel()
+	v := seen(t)
+	for id, share := range map[string]string{"half": "0.5", "one": "1", "tenth": "0.1", "list": "[7.5, 0.2]"} {
+		v.begin(id, map[string]*common.Payload{"Share": {Data: []byte(share), Metadata: map[string][]byte{"type": []byte("Double")}}})
+	}
+	v.begin("none", nil)
+	for _, size := range []int32{1, 10} {
+		assert.Equal(t, []string{"tenth", "list", "half", "one", "none"}, v.list("ORDER BY Share", size))
+		assert.Equal(t, []string{"half", "list", "tenth"}, v.list("Share < 1 ORDER BY Share DESC", size))
+	}
+}
+
 // TestPagesUnderNewRuns: runs that begin and end between two pages move nothing.
 func TestPagesUnderNewRuns(t *testing.T) {
 	t.Parallel()

@@ -224,7 +224,11 @@ func expectedExecutions(all []executionRow, q *query.Query) (found []executionRo
 		if q.Order == nil {
 			return usualOrder(a, b)
 		}
-		order, missing := compareExecutions(a, b, q.Order.Field)
+		compare := func(a, b executionRow, order *query.Order) (int, int) { return compareExecutions(a, b, order.Field) }
+		if q.Order.Field.Source == query.Custom {
+			compare = compareAttributes
+		}
+		order, missing := compare(a, b, q.Order)
 		order = cmp.Or(order, cmp.Compare(a.Execution.RunId, b.Execution.RunId))
 		if q.Order.Desc {
 			order = -order
@@ -232,6 +236,49 @@ func expectedExecutions(all []executionRow, q *query.Query) (found []executionRo
 		return cmp.Or(missing, order)
 	})
 	return found
+}
+
+// compareAttributes compares the least values of a type.
+func compareAttributes(a, b executionRow, order *query.Order) (int, int) {
+	left, noLeft := leastValue(a, order)
+	right, noRight := leastValue(b, order)
+	if noLeft || noRight {
+		return 0, cmp.Compare(number(noLeft), number(noRight))
+	}
+	return cmp.Or(-number(isLess(left, right)), number(isLess(right, left))), 0
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// leastValue returns the least value of the type of an order.
+func leastValue(r executionRow, order *query.Order) (least query.Value, missing bool) {
+	missing = true
+	values, _ := r.Values(order.Field)
+	for _, v := range values {
+		if classOf(v) == string(order.Kind) && (missing || isLess(v, least)) {
+			least, missing = v, false
+		}
+	}
+	return least, missing
+}
+
+// isLess compares two values by a query, as a row that has only one of them.
+func isLess(a, b query.Value) bool {
+	if a.Kind == query.Boolean {
+		return !a.Bool && b.Bool
+	}
+	return (&query.Query{Where: query.Compare{Op: query.Less, Value: b}}).Matches(oneValue(a))
+}
+
+type oneValue query.Value
+
+func (v oneValue) Values(query.Field) ([]query.Value, bool) {
+	return []query.Value{query.Value(v)}, true
 }
 
 func usualOrder(a, b executionRow) int {

@@ -20,7 +20,7 @@ type ExecutionPosition struct {
 	// Closed and Started are when it ended and began, in microseconds since 1970, if the order is the usual one. Closed is the largest
 	// int64 if it has not ended.
 	Closed, Started int64
-	// Value is the value that the list is ordered by, if the query has an order: a string, an int64, or nil if there is no value.
+	// Value is the value that the list is ordered by, if the query has an order: a string, an int64, a float64, or nil if there is no value.
 	Value any
 }
 
@@ -55,6 +55,9 @@ func (d *database) executions(
 				s.add(" AND (closed, start_time, run_id) < (?, ?, ?)", after.Closed, after.Started, after.RunID)
 			}
 		})
+	}
+	if q.Order.Field.Source == query.Custom {
+		return d.executionsByAttribute(ctx, namespace, q, after, limit)
 	}
 	column := executionColumns[q.Order.Field.Name]
 	if column == closeTime {
@@ -100,6 +103,10 @@ func (d *database) executionsOf(
 	s.scope(namespace, "", q)
 	begin(s)
 	s.add(" ORDER BY "+order+" LIMIT ?) ORDER BY "+order, limit)
+	return d.scanExecutions(ctx, s)
+}
+
+func (d *database) scanExecutions(ctx context.Context, s *statement) (found []FoundExecution, err error) {
 	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
 	if err != nil {
 		return nil, err

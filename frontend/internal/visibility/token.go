@@ -18,6 +18,8 @@ type pageToken struct {
 	Started int64   `json:"started,omitempty"`
 	Text    *string `json:"text,omitempty"`
 	Number  *int64  `json:"number,omitempty"`
+	// Double is a number with a fraction.
+	Double *float64 `json:"double,omitempty"`
 }
 
 // fingerprint identifies a query. It is that of the text: what the text means may depend on which search attributes executions have by now.
@@ -33,6 +35,8 @@ func encodeToken(mark []byte, p search.ExecutionPosition) ([]byte, error) {
 		token.Text = &value
 	case int64:
 		token.Number = &value
+	case float64:
+		token.Double = &value
 	}
 	return codec.Marshal(&token)
 }
@@ -55,6 +59,8 @@ func decodeToken(mark, data []byte) (p search.ExecutionPosition, err error) {
 		p.Value = *token.Text
 	case token.Number != nil:
 		p.Value = *token.Number
+	case token.Double != nil:
+		p.Value = *token.Double
 	}
 	return p, nil
 }

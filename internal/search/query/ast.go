@@ -12,10 +12,13 @@ type Query struct {
 	Group *Field
 }
 
-// Order sorts by a built-in field, and by the ID where that is equal. What has no value comes last, in both directions.
+// Order sorts by a field, and by the ID where that is equal. What has no value comes last, in both directions.
 type Order struct {
 	Field Field
 	Desc  bool
+	// Kind is the type of the values that are compared, if the field is a search attribute of executions: the least of an execution counts. Numbers
+	// have the type [Int].
+	Kind Kind
 }
 
 // Expr is a condition: one of [And], [Or], [Not], [Compare], [In], [Between] and [IsNull]. It is true or false, never

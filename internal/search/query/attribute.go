@@ -147,6 +147,12 @@ func ofType(value Value, kind enums.IndexedValueType) (as Value, ok bool) {
 	return Value{}, false
 }
 
+// orders are the types of values by which search attributes of a type are ordered. A text and a list have none.
+var orders = map[enums.IndexedValueType]Kind{
+	enums.INDEXED_VALUE_TYPE_KEYWORD: Text, enums.INDEXED_VALUE_TYPE_INT: Int, enums.INDEXED_VALUE_TYPE_DOUBLE: Int,
+	enums.INDEXED_VALUE_TYPE_BOOL: Boolean, enums.INDEXED_VALUE_TYPE_DATETIME: Time,
+}
+
 // words makes a comparison with a text: it equals each of its words, in any case.
 func words(field Field, values []Value, negated bool, at int) (Expr, error) {
 	in := In{Field: field, Negated: negated}

@@ -245,20 +245,37 @@ func (p *parser) order() (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sortable := p.sortable(); field.Kind() == "" || !slices.Contains(sortable, field.Name) {
-		return nil, errorAt(at, "nothing can be ordered by %s: use one of %s", field, strings.Join(sortable, ", "))
+	kind, err := p.ordered(field, at)
+	if err != nil {
+		return nil, err
 	}
 	desc, err := p.accept("desc")
 	if err == nil && !desc {
 		_, err = p.accept("asc")
 	}
-	return &Order{field, desc}, err
+	return &Order{field, desc, kind}, err
+}
+
+// ordered returns by what type of values a field is ordered, if it is a search attribute of executions.
+func (p *parser) ordered(field Field, at int) (Kind, error) {
+	known, ok := p.attribute(field)
+	if ok && orders[known.Type] != "" {
+		return orders[known.Type], nil
+	}
+	sortable := p.sortable()
+	switch {
+	case ok:
+		return "", errorAt(at, "nothing can be ordered by %s, whose type is %s: only single values have an order", field, known.Type)
+	case field.Kind() == "" || !slices.Contains(sortable, field.Name):
+		return "", errorAt(at, "nothing can be ordered by %s: use one of %s", field, strings.Join(sortable, ", "))
+	}
+	return "", nil
 }
 
 // sortable returns the fields to order by. A note may be long, and a page token is not; a value that is neither built in nor alone has no order.
 func (p *parser) sortable() []string {
 	if p.executions {
-		return ExecutionFields()
+		return append(ExecutionFields(), "a search attribute that there is")
 	}
 	return slices.DeleteFunc(BuiltIns(), func(name string) bool { return name == Notes })
 }

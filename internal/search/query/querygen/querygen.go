@@ -56,7 +56,10 @@ func Executions() *rapid.Generator[*query.Query] {
 			q.Where = expr(t, executionFields(), 3)
 		}
 		if rapid.Bool().Draw(t, "ordered") {
-			q.Order = &query.Order{Field: executionField().Draw(t, "order"), Desc: rapid.Bool().Draw(t, "desc")}
+			q.Order = &query.Order{Field: executionFields().Draw(t, "order"), Desc: rapid.Bool().Draw(t, "desc")}
+			if isDynamic(q.Order.Field) {
+				q.Order.Kind = rapid.SampledFrom([]query.Kind{query.Text, query.Int, query.Boolean, query.Time}).Draw(t, "kind")
+			}
 		}
 		return q
 	})
