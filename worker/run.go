@@ -26,16 +26,26 @@ func (w *Worker) receive(p phases, s *slot, msg jetstream.Msg) {
 		w.deadLetter(p.final, msg, meta, err)
 		return
 	}
-	if _, done := w.finished.get(request.RequestID, w.now()); done {
-		w.acknowledge(p.final, msg) // NATS has lost the acknowledgement
-		return
-	}
 	h := newHeld(telemetry.Extract(p.work, msg.Headers()), msg, request, int(meta.NumDelivered))
 	defer h.cancel(nil)
 	h.started, _ = w.retried.get(request.RequestID, w.now())
-	if w.held.admit(h) {
+	if w.isNew(p.final, h) {
 		w.process(p, s, h)
 	}
+}
+
+// isNew reports whether a request is to be executed: the worker neither holds it nor has finished it. It looks for the finished ones when it
+// holds the request, because settle remembers a request before it gives it up: in the other order, one could end in between and run again.
+func (w *Worker) isNew(ctx context.Context, h *held) bool {
+	if !w.held.admit(h) {
+		return false
+	}
+	_, done := w.finished.get(h.request.RequestID, w.now())
+	if done { // NATS has lost the acknowledgement
+		w.held.remove(h)
+		w.acknowledge(ctx, h.end())
+	}
+	return !done
 }
 
 // process takes a run through its attempt.
