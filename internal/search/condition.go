@@ -89,6 +89,7 @@ func (s *statement) expr(e query.Expr) {
 		s.isNull(e)
 	case query.Compare:
 		s.atom(e.Field, []query.Value{e.Value}, e.Op == query.NotEqual, func(s *statement, column string, _ []query.Value) {
+			s.isLong(e)
 			s.compare(column, e.Op, e.Value)
 		})
 	case query.In:
@@ -147,6 +148,19 @@ func (s *statement) column(column string, values []query.Value, negated bool, te
 	}
 	test(s, column, values)
 	s.add(")")
+}
+
+// isLong writes what the index of long histories holds for, if a comparison asks for nothing else: SQLite then knows that the index has all of it.
+func (s *statement) isLong(e query.Compare) {
+	if e.Op != query.Greater && e.Op != query.GreaterOrEqual || e.Field.Source != query.Execution {
+		return
+	}
+	switch {
+	case e.Field.Name == query.HistoryLength && e.Value.Int >= 1000:
+		s.add("events >= 1000 AND ")
+	case e.Field.Name == query.HistorySizeBytes && e.Value.Int >= 1_000_000:
+		s.add("bytes >= 1000000 AND ")
+	}
 }
 
 // The indexes of executions have closed, which is close_time, or greater than any if there is none.

@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // schema has the tables.
 //
@@ -136,7 +136,8 @@ CREATE INDEX IF NOT EXISTS by_last_status ON schedules (namespace, last_status, 
 CREATE INDEX IF NOT EXISTS by_value       ON attributes (source, name, class, value, owner);
 `
 
-// executionIndexes are the same for executions. All but the last three have the usual order of a list.
+// executionIndexes are the same for executions. All but the last five have the usual order of a list. Those of events and bytes have only long
+// histories, since they change with every entry: see isLong.
 const executionIndexes = `
 CREATE INDEX IF NOT EXISTS executions_by_close    ON executions (namespace, closed, start_time, run_id);
 CREATE INDEX IF NOT EXISTS executions_by_status   ON executions (namespace, status, closed, start_time, run_id);
@@ -144,5 +145,7 @@ CREATE INDEX IF NOT EXISTS executions_by_type     ON executions (namespace, type
 CREATE INDEX IF NOT EXISTS executions_by_workflow ON executions (namespace, workflow_id, closed, start_time, run_id);
 CREATE INDEX IF NOT EXISTS executions_by_queue    ON executions (namespace, task_queue, run_id);
 CREATE INDEX IF NOT EXISTS executions_by_start    ON executions (namespace, start_time, run_id);
+CREATE INDEX IF NOT EXISTS executions_by_events   ON executions (namespace, events) WHERE events >= 1000;
+CREATE INDEX IF NOT EXISTS executions_by_bytes    ON executions (namespace, bytes) WHERE bytes >= 1000000;
 CREATE INDEX IF NOT EXISTS executions_by_value    ON execution_attributes (namespace, name, class, value, owner);
 `

@@ -30,7 +30,7 @@ var Times = []time.Time{
 // Doubles and Ints are numbers, some of which are equal, and some of which rounding would make equal.
 var (
 	Doubles = []float64{0, 1, -1.5, 1e300, 9007199254740992}
-	Ints    = []int64{0, 1, -1, 2, 9007199254740993, -9223372036854775808}
+	Ints    = []int64{0, 1, -1, 2, 1000, 1_000_000, 9007199254740993, -9223372036854775808}
 )
 
 // Query makes a query about schedules, with an order or without.
