@@ -93,7 +93,7 @@ func (s *workflowService) ListOpenWorkflowExecutions(
 	query := append([]string{"ExecutionStatus = 'Running'"}, between("StartTime", r.StartTimeFilter)...)
 	switch {
 	case r.GetExecutionFilter() != nil:
-		query = append(query, equal("WorkflowId", r.GetExecutionFilter().WorkflowId))
+		query = append(query, sameExecution(r.GetExecutionFilter())...)
 	case r.GetTypeFilter() != nil:
 		query = append(query, equal("WorkflowType", r.GetTypeFilter().Name))
 	}
@@ -110,7 +110,7 @@ func (s *workflowService) ListClosedWorkflowExecutions(
 	query := append([]string{"ExecutionStatus != 'Running'"}, between("CloseTime", r.StartTimeFilter)...)
 	switch {
 	case r.GetExecutionFilter() != nil:
-		query = append(query, equal("WorkflowId", r.GetExecutionFilter().WorkflowId))
+		query = append(query, sameExecution(r.GetExecutionFilter())...)
 	case r.GetTypeFilter() != nil:
 		query = append(query, equal("WorkflowType", r.GetTypeFilter().Name))
 	case r.GetStatusFilter() != nil:
@@ -133,8 +133,17 @@ func between(field string, times *filter.StartTimeFilter) (conditions []string) 
 	return conditions
 }
 
+// sameExecution returns the conditions that a filter by workflow ID, and maybe by run ID, stands for.
+func sameExecution(f *filter.WorkflowExecutionFilter) []string {
+	conditions := []string{equal("WorkflowId", f.WorkflowId)}
+	if f.RunId != "" {
+		conditions = append(conditions, equal("RunId", f.RunId))
+	}
+	return conditions
+}
+
 func equal(field, text string) string {
-	return field + " = '" + strings.ReplaceAll(text, "'", "''") + "'"
+	return field + " = '" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(text) + "'"
 }
 
 // foundAttributes returns the search attributes that executions of a namespace have, whether or not somebody has added them to the namespace.

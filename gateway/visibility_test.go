@@ -251,12 +251,27 @@ func TestOlderLists(t *testing.T) {
 	v := seen(t)
 	v.terminate(v.begin("closed", nil))
 	v.begin("it's", nil)
+	v.begin(`c:\a\'b`, nil)
+	odd, err := v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
+		Namespace: "default", Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_ExecutionFilter{
+			ExecutionFilter: &filter.WorkflowExecutionFilter{WorkflowId: `c:\a\'b`},
+		},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{`c:\a\'b`}, idsOf(odd.Executions))
 	open, err := v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
 		Namespace: "default", StartTimeFilter: &filter.StartTimeFilter{EarliestTime: timestamppb.New(v.from)},
 		Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_ExecutionFilter{ExecutionFilter: &filter.WorkflowExecutionFilter{WorkflowId: "it's"}},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"it's"}, idsOf(open.Executions))
+	open, err = v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
+		Namespace: "default", Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_ExecutionFilter{
+			ExecutionFilter: &filter.WorkflowExecutionFilter{WorkflowId: "it's", RunId: "00000000-0000-4000-8000-999999999999"},
+		},
+	})
+	require.NoError(t, err)
+	assert.Empty(t, open.Executions, "another run has that workflow ID")
 	open, err = v.ListOpenWorkflowExecutions(t.Context(), &workflowservice.ListOpenWorkflowExecutionsRequest{
 		Namespace: "default", StartTimeFilter: &filter.StartTimeFilter{LatestTime: timestamppb.New(v.from)},
 		Filters: &workflowservice.ListOpenWorkflowExecutionsRequest_TypeFilter{TypeFilter: &filter.WorkflowTypeFilter{Name: "report"}},
@@ -273,7 +288,7 @@ func TestOlderLists(t *testing.T) {
 	//lint:ignore SA1019 clients may use it for long
 	scanned, err := v.ScanWorkflowExecutions(t.Context(), &workflowservice.ScanWorkflowExecutionsRequest{Namespace: "default"})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"it's", "closed"}, idsOf(scanned.Executions))
+	assert.Equal(t, []string{`c:\a\'b`, "it's", "closed"}, idsOf(scanned.Executions))
 }
 
 // TestPagesFitIntoAnAnswer: a page has fewer executions than asked for if they are more than NATS carries.
