@@ -18,10 +18,13 @@ type WorkflowFindings struct {
 	Started int `json:"started"`
 	Ended   int `json:"ended"`
 	Signals int `json:"signals"`
+	// Updates counts answered updates, and Children the children that have ended, each after some runs.
+	Updates  int `json:"updates"`
+	Children int `json:"children"`
 }
 
 // checkWorkflows looks at every workflow whose start was acknowledged: it has run once, to the right result, its history has no gap and is what
-// its code makes, and each acknowledged signal is in it once.
+// its code makes, each acknowledged signal is in it once, its update as well, and its child has run once, from run to run.
 func checkWorkflows(e *evidence, f *Findings) {
 	for i := range e.Workflows {
 		one := &e.Workflows[i]
@@ -37,8 +40,11 @@ func checkWorkflows(e *evidence, f *Findings) {
 		}
 		c.checkEnd()
 		c.checkSignals()
-		if err := replay(one.Events); err != nil {
-			c.problem(kindUnexpected, "the code of the workflow does not make its history: %v", err)
+		c.checkUpdate()
+		c.checkChild()
+		c.checkReplay(one.ID, one.Events)
+		for _, events := range one.Excursion.Events {
+			c.checkReplay(excursionOf(one.ID), events)
 		}
 	}
 }
@@ -98,16 +104,75 @@ func (c workflowCase) checkSignals() {
 	}
 }
 
+// checkUpdate looks for the update: it is in the history once from beginning to end, if it was answered.
+func (c workflowCase) checkUpdate() {
+	accepted := count(c.Events, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
+	completed := count(c.Events, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED)
+	switch {
+	case accepted > 1 || completed > 1:
+		c.problem(kindDoubled, "one update was sent, and %d are accepted and %d completed", accepted, completed)
+	case c.Booked && (accepted == 0 || completed == 0):
+		c.problem(kindLost, "the update was answered, and %d are accepted and %d completed", accepted, completed)
+	case c.Booked:
+		c.findings.Workflows.Updates++
+	}
+}
+
+// checkChild looks at the child: its parent has started one, which goes from run to run to its end, and nothing else runs under its ID.
+func (c workflowCase) checkChild() {
+	if n := count(c.Events, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED); n > 1 {
+		c.problem(kindDoubled, "the child has started %d times", n)
+	}
+	runs := c.Excursion.Runs
+	if !c.Ended || c.Failure != "" {
+		return
+	}
+	if len(runs) == 0 {
+		c.problem(kindMissed, "the workflow has ended without its child")
+		return
+	}
+	events := c.Excursion.Events[len(runs)-1]
+	switch last := events[len(events)-1].GetEventType(); {
+	case last != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		c.problem(kindMissed, "the child has not ended: its last event is %s", last)
+	case len(runs) != excursionRuns:
+		c.problem(kindUnexpected, "the child has %d runs, want %d", len(runs), excursionRuns)
+	case c.Excursion.Newest != runs[len(runs)-1]:
+		c.problem(kindDoubled, "the child has ended in its run %s, and has run again as %s", runs[len(runs)-1], c.Excursion.Newest)
+	default:
+		c.findings.Workflows.Children++
+	}
+}
+
+func (c workflowCase) checkReplay(id string, events []*historypb.HistoryEvent) {
+	if err := replay(id, events); err != nil {
+		c.problem(kindUnexpected, "the code of the workflow does not make its history: %v", err)
+	}
+}
+
+// count returns how many events are of a type.
+func count(events []*historypb.HistoryEvent, of enumspb.EventType) (n int) {
+	for _, event := range events {
+		if event.GetEventType() == of {
+			n++
+		}
+	}
+	return n
+}
+
 // replay returns an error unless the code of the workflow makes a history, as Temporal's SDK sees it.
-func replay(events []*historypb.HistoryEvent) (err error) {
+func replay(id string, events []*historypb.HistoryEvent) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the replayer panics over a history that it does not understand
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	replayer := sdkworker.NewWorkflowReplayer()
-	replayer.RegisterWorkflowWithOptions(journey, workflow.RegisterOptions{Name: journeyType})
-	return replayer.ReplayWorkflowHistory(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)), &historypb.History{Events: events})
+	registerWorkflows(replayer)
+	return replayer.ReplayWorkflowHistoryWithOptions(
+		sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)), &historypb.History{Events: events},
+		sdkworker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}},
+	)
 }
 
 // tryOf returns what a signal says of itself.

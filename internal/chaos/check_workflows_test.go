@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,38 @@ func historyOf(t *testing.T, end enumspb.EventType, tries ...string) []*historyp
 			},
 		})
 	}
-	return append(events, &historypb.HistoryEvent{EventId: int64(len(events) + 1), EventType: end})
+	events = append(events,
+		&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED},
+		&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED},
+		&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED},
+		&historypb.HistoryEvent{EventType: end},
+	)
+	return withIDs(events)
+}
+
+// withIDs gives events the IDs that they have in a history.
+func withIDs(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	for i, event := range events {
+		event.EventId = int64(i + 1)
+	}
+	return events
+}
+
+// twice returns a history with one of its events once more.
+func twice(events []*historypb.HistoryEvent, of enumspb.EventType) []*historypb.HistoryEvent {
+	for i, event := range events {
+		if event.EventType == of {
+			events = slices.Insert(events, i, &historypb.HistoryEvent{EventType: of})
+			break
+		}
+	}
+	return withIDs(events)
+}
+
+// without returns a history without the events of a type.
+func without(events []*historypb.HistoryEvent, of enumspb.EventType) []*historypb.HistoryEvent {
+	events = slices.DeleteFunc(events, func(e *historypb.HistoryEvent) bool { return e.EventType == of })
+	return withIDs(events)
 }
 
 // TestCheckWorkflows: each thing that can go wrong with a workflow is a problem of its kind.
@@ -57,12 +89,32 @@ func TestCheckWorkflows(t *testing.T) {
 		"signal lost":    {func(w *travelled) { w.Events = historyOf(t, completed, "0.1") }, kindLost},
 		"signal twice":   {func(w *travelled) { w.Events = historyOf(t, completed, "0.1", "1.1", "1.1") }, kindDoubled},
 		"signal unacked": {func(w *travelled) { w.Events = historyOf(t, completed, "0.1", "0.2", "1.1") }, ""},
+		"update lost": {func(w *travelled) {
+			w.Events = without(w.Events, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED)
+		}, kindLost},
+		"update twice": {func(w *travelled) {
+			w.Events = twice(w.Events, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
+		}, kindDoubled},
+		"child begun twice": {func(w *travelled) {
+			w.Events = twice(w.Events, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
+		}, kindDoubled},
+		"no child": {func(w *travelled) { w.Excursion = excursionRun{} }, kindMissed},
+		"child has not ended": {func(w *travelled) {
+			w.Excursion.Events[1] = historyOf(t, enumspb.EVENT_TYPE_TIMER_STARTED)
+		}, kindMissed},
+		"child ended too early": {func(w *travelled) {
+			w.Excursion = excursionRun{Newest: "a", Runs: []string{"a"}, Events: w.Excursion.Events[1:]}
+		}, kindUnexpected},
+		"child run twice": {func(w *travelled) { w.Excursion.Newest = "other" }, kindDoubled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := travelled{
 				ID: "w", RunID: "run", Newest: "run", Acked: []string{"0.1", "1.1"}, Ended: true, Result: signals,
-				Events: historyOf(t, completed, "0.1", "1.1"),
+				Events: historyOf(t, completed, "0.1", "1.1"), Booked: true,
+				Excursion: excursionRun{Newest: "b", Runs: []string{"a", "b"}, Events: [][]*historypb.HistoryEvent{
+					historyOf(t, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), historyOf(t, completed),
+				}},
 			}
 			test.change(&w)
 			var f Findings
@@ -86,5 +138,5 @@ func TestCheckWorkflows(t *testing.T) {
 // TestReplay: a history that the code of the workflow does not make is found.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	require.Error(t, replay(historyOf(t, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, "0.1")))
+	require.Error(t, replay("w", historyOf(t, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, "0.1")))
 }

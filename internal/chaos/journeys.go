@@ -26,6 +26,8 @@ type travelled struct {
 	RunID string `json:"run_id"`
 	// Acked are the signals that were acknowledged, by what they say of themselves.
 	Acked []string `json:"acked"`
+	// Booked says that the update was answered.
+	Booked bool `json:"booked"`
 	// Ended says that a client has got the result, or the failure.
 	Ended   bool   `json:"ended"`
 	Result  int    `json:"result"`
@@ -33,6 +35,16 @@ type travelled struct {
 	// Newest is the ID of the newest run at the end of the trial, and Events are the history of RunID.
 	Newest string                    `json:"newest"`
 	Events []*historypb.HistoryEvent `json:"-"`
+	// Excursion is the child. It has no runs if the history has none.
+	Excursion excursionRun `json:"excursion"`
+}
+
+// excursionRun is the child of a workflow.
+type excursionRun struct {
+	Newest string `json:"newest"`
+	// Runs are the IDs of its runs, from the one that its parent knows, each with the history at the same place in Events.
+	Runs   []string                    `json:"runs"`
+	Events [][]*historypb.HistoryEvent `json:"-"`
 }
 
 // journeys starts workflows as users of Temporal's SDK do, signals them, and waits for their results. It is safe for concurrent use.
@@ -82,7 +94,7 @@ func (j *journeys) follow(ctx context.Context, one *travelled) {
 	}
 	j.change(func() { one.RunID = run.GetRunID() })
 	for i := range signals {
-		if !j.signal(ctx, one, i) {
+		if !j.signal(ctx, one, i) || i == 0 && !j.book(ctx, one) {
 			return
 		}
 	}
@@ -120,6 +132,25 @@ func (j *journeys) signal(ctx context.Context, one *travelled, number int) bool 
 			return nil
 		}
 		return err
+	})
+}
+
+// book sends an update until it is answered. All attempts have one ID, so they are one update.
+func (j *journeys) book(ctx context.Context, one *travelled) bool {
+	return j.until(ctx, func() error {
+		handle, err := j.client.UpdateWorkflow(ctx, sdkclient.UpdateWorkflowOptions{
+			UpdateID: updateName, WorkflowID: one.ID, RunID: one.RunID, UpdateName: updateName, Args: []any{signals},
+			WaitForStage: sdkclient.WorkflowUpdateStageCompleted,
+		})
+		if err != nil {
+			return err
+		}
+		var legs int
+		if err := handle.Get(ctx, &legs); err != nil {
+			return err
+		}
+		j.change(func() { one.Booked = legs == signals })
+		return nil
 	})
 }
 
@@ -166,7 +197,7 @@ func (j *journeys) look(ctx context.Context) ([]travelled, error) {
 		group.Go(func() error {
 			err := j.read(ctx, one)
 			if err == nil && one.Ended { // it will not change
-				j.change(func() { own[i].Newest, own[i].Events = one.Newest, one.Events })
+				j.change(func() { own[i].Newest, own[i].Events, own[i].Excursion = one.Newest, one.Events, one.Excursion })
 			}
 			return err
 		})
@@ -174,23 +205,63 @@ func (j *journeys) look(ctx context.Context) ([]travelled, error) {
 	return all, group.Wait()
 }
 
-// read reads what the installation says of a workflow. One that it does not know has no events.
-func (j *journeys) read(ctx context.Context, one *travelled) error {
-	newest, err := j.client.DescribeWorkflow(ctx, one.ID, "")
-	if errors.As(err, new(*serviceerror.NotFound)) {
-		return nil
-	}
-	if err != nil {
+// read reads what the installation says of a workflow and its child. One that it does not know has no events.
+func (j *journeys) read(ctx context.Context, one *travelled) (err error) {
+	if one.Newest, err = j.newest(ctx, one.ID); err != nil || one.Newest == "" {
 		return err
 	}
-	one.Newest = newest.WorkflowExecution.RunID
-	events := j.client.GetWorkflowHistory(ctx, one.ID, one.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
+	if one.Events, err = j.history(ctx, one.ID, one.RunID); err != nil {
+		return err
+	}
+	child := excursionRun{}
+	run := childOf(one.Events)
+	for run != "" {
+		events, err := j.history(ctx, excursionOf(one.ID), run)
 		if err != nil {
 			return err
 		}
-		one.Events = append(one.Events, event)
+		child.Runs, child.Events = append(child.Runs, run), append(child.Events, events)
+		run = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
-	return nil
+	child.Newest, err = j.newest(ctx, excursionOf(one.ID))
+	one.Excursion = child
+	return err
+}
+
+// newest returns the ID of the newest run of a workflow; empty if the installation does not know it.
+func (j *journeys) newest(ctx context.Context, id string) (string, error) {
+	newest, err := j.client.DescribeWorkflow(ctx, id, "")
+	switch {
+	case errors.As(err, new(*serviceerror.NotFound)):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return newest.WorkflowExecution.RunID, nil
+}
+
+// history returns the events of a run; there is at least one.
+func (j *journeys) history(ctx context.Context, id, run string) (all []*historypb.HistoryEvent, err error) {
+	events := j.client.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, event)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("workflow %s has no events in run %s", id, run)
+	}
+	return all, nil
+}
+
+// childOf returns the ID of the first run of the child that a history has started; empty if it has started none.
+func childOf(events []*historypb.HistoryEvent) string {
+	for _, event := range events {
+		if started := event.GetChildWorkflowExecutionStartedEventAttributes(); started != nil {
+			return started.GetWorkflowExecution().GetRunId()
+		}
+	}
+	return ""
 }

@@ -53,8 +53,8 @@ func (r *Report) Write(w io.Writer) error {
 	line("expected", "%d actions, and %d more that a pause or an update may have come before", r.Expected, r.Uncertain)
 	line("started", "%d, besides %d skipped and %d dropped with an event", r.Started, r.Skipped, r.Dropped)
 	line("code", "began %d times; again for a reason: %s", r.Begun, counts(r.Repeated))
-	line("workflows", "%d started, %d ended with the right result, %d signals acknowledged",
-		r.Workflows.Started, r.Workflows.Ended, r.Workflows.Signals)
+	line("workflows", "%d started, %d ended with the right result, %d signals acknowledged, %d updates answered, %d children ended",
+		r.Workflows.Started, r.Workflows.Ended, r.Workflows.Signals, r.Workflows.Updates, r.Workflows.Children)
 	line("missed", "%d", r.Missed)
 	line("doubled", "%d", r.Doubled)
 	line("lost", "%d", r.Lost)

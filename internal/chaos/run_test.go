@@ -87,6 +87,8 @@ func TestRun(t *testing.T) {
 	assert.Positive(t, report.Workflows.Started)
 	assert.Equal(t, report.Workflows.Started, report.Workflows.Ended)
 	assert.Positive(t, report.Workflows.Signals)
+	assert.Equal(t, report.Workflows.Started, report.Workflows.Updates)
+	assert.Equal(t, report.Workflows.Started, report.Workflows.Children)
 	assert.NotEmpty(t, report.Faults)
 	assert.Equal(t, report.Schedules, report.Requests[Create])
 	for _, key := range []string{`"expected"`, `"started"`, `"missed": 0`, `"doubled": 0`, `"lost": 0`, `"faults"`} {

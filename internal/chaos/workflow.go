@@ -24,12 +24,26 @@ import (
 // the gateways, separated by commas.
 const WorkflowsCommand = "chaos-sdk"
 
-// The workflows of a run: what they are called, and the signals that each of them waits for.
+// The workflows of a run: what they are called, and what each of them waits for.
 const (
 	journeyType = "journey"
 	signalName  = "continue"
 	signals     = 2
+	updateName  = "book"
+
+	excursionType = "excursion"
+	excursionRuns = 2
 )
+
+// registry is a worker or a replayer.
+type registry interface {
+	RegisterWorkflowWithOptions(code any, options workflow.RegisterOptions)
+}
+
+func registerWorkflows(r registry) {
+	r.RegisterWorkflowWithOptions(journey, workflow.RegisterOptions{Name: journeyType})
+	r.RegisterWorkflowWithOptions(excursion, workflow.RegisterOptions{Name: excursionType})
+}
 
 // leg is a signal: the number of the leg that a journey may begin with it. Each attempt to send it has its own text.
 type leg struct {
@@ -46,7 +60,7 @@ func RunWorkflowWorker(ctx context.Context, log *slog.Logger, addresses string) 
 	defer c.Close()
 	for {
 		w := sdkworker.New(c, taskQueue, sdkworker.Options{})
-		w.RegisterWorkflowWithOptions(journey, workflow.RegisterOptions{Name: journeyType})
+		registerWorkflows(w)
 		w.RegisterActivity(travel)
 		err := w.Start()
 		if err == nil {
@@ -76,12 +90,26 @@ func GatewaysAt(addresses []string, log *slog.Logger) sdkclient.Options {
 	}
 }
 
-// journey travels, waits for a signal before each further leg, and rests for a moment after it. Its result is how many legs it has had.
-func journey(ctx workflow.Context) (int, error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// withTravel returns a context for the activity.
+func withTravel(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 20 * time.Second, HeartbeatTimeout: 5 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
 	})
+}
+
+// journey travels, waits for a signal before each further leg, and rests for a moment after it. An excursion is its second leg, and it does not
+// end before it is booked. Its result is how many legs it has had.
+func journey(ctx workflow.Context) (int, error) {
+	ctx = withTravel(ctx)
+	booked := false
+	err := workflow.SetUpdateHandler(ctx, updateName, func(ctx workflow.Context, legs int) (int, error) {
+		booked = true
+		return legs, workflow.ExecuteActivity(withTravel(ctx), travel).Get(ctx, nil)
+	})
+	if err != nil {
+		return 0, err
+	}
 	begun := map[int]bool{}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
@@ -90,13 +118,12 @@ func journey(ctx workflow.Context) (int, error) {
 			begun[next.Number] = true
 		}
 	})
-	legs := 0
-	for ; ; legs++ {
-		if err := workflow.ExecuteActivity(ctx, travel).Get(ctx, nil); err != nil {
+	for legs := 0; ; legs++ {
+		if err := travelLeg(ctx, legs); err != nil {
 			return legs, err
 		}
 		if legs == signals {
-			return legs, nil
+			return legs, workflow.Await(ctx, func() bool { return booked && workflow.AllHandlersFinished(ctx) })
 		}
 		if err := workflow.Await(ctx, func() bool { return begun[legs] }); err != nil {
 			return legs, err
@@ -105,6 +132,28 @@ func journey(ctx workflow.Context) (int, error) {
 			return legs, err
 		}
 	}
+}
+
+func travelLeg(ctx workflow.Context, number int) error {
+	if number != 1 {
+		return workflow.ExecuteActivity(ctx, travel).Get(ctx, nil)
+	}
+	child := workflow.WithWorkflowID(ctx, excursionOf(workflow.GetInfo(ctx).WorkflowExecution.ID))
+	return workflow.ExecuteChildWorkflow(child, excursionType, excursionRuns-1).Get(ctx, nil)
+}
+
+// excursionOf returns the ID of the child of a journey.
+func excursionOf(journey string) string { return journey + "-" + excursionType }
+
+// excursion travels, and continues as new as often as it is told.
+func excursion(ctx workflow.Context, again int) error {
+	if err := workflow.ExecuteActivity(withTravel(ctx), travel).Get(ctx, nil); err != nil {
+		return err
+	}
+	if again > 0 {
+		return workflow.NewContinueAsNewError(ctx, excursionType, again-1)
+	}
+	return nil
 }
 
 // travel is the activity. Its first attempt fails.
