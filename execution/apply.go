@@ -23,7 +23,7 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 		case part.First == 0:
 			s.Run = newRun(part.RunID)
 			s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
-			s.Run.ResetRequest = part.ResetRequest
+			s.Run.Resets = part.Resets
 			if part.Base != nil {
 				err = s.Run.takeOver(part.Base, entry.Time)
 			}

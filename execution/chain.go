@@ -112,7 +112,6 @@ func (tx *transition) follow(next *successor) {
 	tx.open(newRun(id))
 	tx.run.Callback, tx.run.Earlier, tx.part.Earlier = callback, earlier, earlier
 	tx.run.StartRequest, tx.part.StartRequest = before.StartRequest, before.StartRequest
-	tx.run.ResetRequest, tx.part.ResetRequest = before.ResetRequest, before.ResetRequest
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata = before.UserMetadata
 	tx.run.effect(event)

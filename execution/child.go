@@ -57,6 +57,12 @@ func (r *Run) parent() *Parent {
 	}
 }
 
+// IsChild reports whether a parent has started the chain of the run by an event.
+func (r *Run) IsChild(of Parent) bool {
+	parent := r.parent()
+	return parent != nil && parent.WorkflowID == of.WorkflowID && parent.RunID == of.RunID && parent.Event == of.Event
+}
+
 // childOf reports whether a run is a child of a run of another workflow.
 func (r *Run) childOf(of *From) bool {
 	parent := r.Attributes.GetParentWorkflowExecution()

@@ -47,9 +47,9 @@ type Part struct {
 	EncodedBuffer [][]byte                  `json:"buffer,omitempty"`
 	// LastStarted replaces that of the run.
 	LastStarted *int64 `json:"lastStarted,omitempty"`
-	// StartRequest and ResetRequest are those of the run, in the first entry of the run.
-	StartRequest string `json:"startRequest,omitempty"`
-	ResetRequest string `json:"resetRequest,omitempty"`
+	// StartRequest and Resets are those of the run, in the first entry of the run.
+	StartRequest string        `json:"startRequest,omitempty"`
+	Resets       []ResetRecord `json:"resets,omitempty"`
 	// ResetRun is the run that a reset has begun from this one, in the entry that ends it for that.
 	ResetRun string `json:"resetRun,omitempty"`
 	// Base is what the run has from other runs, in the first entry of a run that a reset has begun; nil in others.

@@ -57,9 +57,8 @@ func (in Reset) decide(tx *transition) (proto.Message, error) {
 	if tx.run == nil || in.Base == nil {
 		return nil, notFound(tx.before.Key.WorkflowID)
 	}
-	reply := &workflowservice.ResetWorkflowExecutionResponse{RunId: in.runID()}
-	if tx.run.ResetRequest == request.GetRequestId() && tx.run.ResetRequest != "" && tx.run.sameChain(in.Base) {
-		return reply, nil
+	if done := tx.run.resetBy(request.GetRequestId()); done != "" {
+		return &workflowservice.ResetWorkflowExecutionResponse{RunId: done}, nil
 	}
 	if err := in.check(); err != nil {
 		return nil, err
@@ -73,13 +72,30 @@ func (in Reset) decide(tx *transition) (proto.Message, error) {
 	tx.applyAgain(again, in.excluded())
 	tx.afterReset(request.GetPostResetOperations())
 	tx.scheduleTask()
-	return reply, nil
+	return &workflowservice.ResetWorkflowExecutionResponse{RunId: tx.run.ID}, nil
 }
 
-// runID is the ID of the new run. A repeat of the request comes to the same, also if other runs have followed.
-func (in Reset) runID() string {
-	return derivedID("reset by "+in.Request.GetRequestId(), in.Base.Attributes.GetFirstExecutionRunId())
+// maxResets is how many requests for a reset are remembered.
+const maxResets = 8
+
+// ResetRecord is a reset that was carried out: its request, and the run that it began. In an entry and in a state.
+type ResetRecord struct {
+	Request string `json:"request"`
+	RunID   string `json:"runId"`
 }
+
+// resetBy returns the run that a request has begun by a reset, if that is remembered; empty otherwise.
+func (r *Run) resetBy(request string) string {
+	for _, done := range r.Resets {
+		if done.Request == request {
+			return done.RunID
+		}
+	}
+	return ""
+}
+
+// runID is the ID of the run that follows on a run by the reset.
+func (in Reset) runID(newest *Run) string { return derivedID("reset by "+in.Request.GetRequestId(), newest.ID) }
 
 // sameChain reports whether two runs have followed on the same first one.
 func (r *Run) sameChain(other *Run) bool {
@@ -190,7 +206,7 @@ func (tx *transition) endForReset(in Reset, base *Base) (ended endingByReset) {
 	tx.write(&historypb.WorkflowExecutionTerminatedEventAttributes{Reason: in.Request.GetReason(), Identity: resetter})
 	ended.events = tx.part.Events[before:]
 	if r.ID == in.Base.ID {
-		tx.part.ResetRun = in.runID()
+		tx.part.ResetRun = in.runID(r)
 	}
 	next := Run{Stretches: base.Stretches}
 	maps.DeleteFunc(r.Children, func(event int64, _ Child) bool {
@@ -208,14 +224,16 @@ func (tx *transition) beginAgain(in Reset, base *Base) error {
 		// Whoever waits for the end of the chain goes on waiting.
 		callback, tx.continues = before.Callback, true
 	}
-	tx.open(newRun(in.runID()))
+	tx.open(newRun(in.runID(before)))
 	r, part := tx.run, tx.part
 	if err := r.takeOver(base, tx.now); err != nil {
 		return err
 	}
 	r.Callback, r.Earlier, part.Earlier = callback, earlier, earlier
 	r.StartRequest, part.StartRequest = in.Base.StartRequest, in.Base.StartRequest
-	r.ResetRequest, part.ResetRequest = request.GetRequestId(), request.GetRequestId()
+	resets := append(slices.Clip(r.Resets), ResetRecord{request.GetRequestId(), r.ID})
+	r.Resets = resets[max(len(resets)-maxResets, 0):]
+	part.Resets = r.Resets
 	base.Bytes, base.Start = r.Bytes, r.startOfReset(base.Events[0], tx.now)
 	part.Base = base
 	if r.Task.Scheduled == 0 {

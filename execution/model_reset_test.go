@@ -44,9 +44,13 @@ func (m *model) rewind(t *rapid.T) {
 	}
 	require.Equal(t, m.signals, m.checkHistory(t))
 	after := m.state.Run.ID
-	m.decide(m.reset(request)) // a repeat changes nothing
+	m.decide(m.reset(request)) // a repeat changes nothing, nor does one of a signal
 	require.NoError(t, m.err)
 	require.Equal(t, after, m.state.Run.ID)
+	for _, name := range slices.Sorted(maps.Keys(m.signals)) {
+		m.decide(Signal{Request: &workflowservice.SignalWorkflowExecutionRequest{SignalName: name, RequestId: name}})
+	}
+	require.Equal(t, m.signals, m.checkHistory(t))
 }
 
 // someTask draws the event of a run that ends a workflow task, or another event.

@@ -40,8 +40,8 @@ type Run struct {
 	Attributes *historypb.WorkflowExecutionStartedEventAttributes
 	// StartRequest is the ID of the request that began the chain of runs; empty if it had none.
 	StartRequest string
-	// ResetRequest is the ID of the request that began the run by a reset, or an earlier run of the chain; empty if none did.
-	ResetRequest string
+	// Resets are the last resets of the workflow ID before the run, and the one that began it, the newest last.
+	Resets []ResetRecord
 	// ResetRun is the run that a reset has begun from this one and ended it for; empty if none has.
 	ResetRun string
 	// Stretches are the events of the run that other runs wrote: see [Run.Author]. Only a run that a reset has begun has some.

@@ -3,14 +3,12 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/carillon-scheduler/carillon/execution"
-	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -40,26 +38,40 @@ func (s *Service) startChild(ctx context.Context, parent schedule.Key, child exe
 	})
 }
 
-// tellEnd tells a workflow that a reset has begun how a child ended that runs before it had started, if the child has ended. Otherwise the child
-// tells it by itself. If the workflow ID of the child has had another run since, nothing is known.
+// tellEnd tells a workflow that a reset has begun how a child ended that a run before it had started. A child in progress tells it by itself.
 func (s *Service) tellEnd(ctx context.Context, key schedule.Key, child execution.ChildStart) error {
-	last, err := s.journals.Last(ctx, s.shardOf(key), key)
-	if errors.Is(err, journal.ErrNone) {
-		return nil
-	}
-	if err != nil {
+	found, err := s.endOf(ctx, key, child.Parent)
+	if found == nil || err != nil {
 		return err
 	}
-	entry, err := execution.ParseEntry(last.Data)
-	if err != nil {
-		return fmt.Errorf("history: entry %d of %s/%s: %w", last.Sequence, key.Namespace, key.ID, err)
-	}
-	for _, ending := range execution.Endings(entry) {
-		if of := ending.Parent; of != nil && of.RunID == child.Parent.RunID && of.Event == child.Parent.Event {
-			return s.tellParent(ctx, key, ending)
+	return s.tellParent(ctx, key, *found)
+}
+
+// endOf returns how a child of a workflow ended; nil if it is in progress, or if its journal does not say. The workflow ID of the child may have had
+// other runs since.
+func (s *Service) endOf(ctx context.Context, key schedule.Key, parent execution.Parent) (found *execution.Ending, err error) {
+	err = s.with(ctx, key, func(of *slot) error {
+		if _, err := s.refresh(ctx, of); err != nil {
+			return err
 		}
-	}
-	return nil
+		newest := of.state.Run
+		if newest == nil || newest.Open() && newest.IsChild(parent) {
+			return nil
+		}
+		return s.reader(ctx, of, of.state.Sequence)(1, func(data []byte) (bool, error) {
+			entry, err := execution.ParseEntry(data)
+			if err != nil {
+				return false, err
+			}
+			for _, ending := range execution.Endings(entry) {
+				if of := ending.Parent; of != nil && of.RunID == parent.RunID && of.Event == parent.Event {
+					found = &ending
+				}
+			}
+			return found == nil, nil
+		})
+	})
+	return found, err
 }
 
 // outcomeOfStart starts a child and returns what to tell the parent. An error means that it is to be tried again.

@@ -188,6 +188,7 @@ func TestResetOfAFamily(t *testing.T) {
 		return b.describe("late", "").WorkflowExecutionInfo.Status == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	})
 	b.settled()
+	b.start("early") // another workflow
 	third := b.reset("parent", base, point)
 	natstest.Eventually(t, natstest.Patience, "the third run hears of both", func() bool {
 		return len(b.describe("parent", third).PendingChildren) == 0

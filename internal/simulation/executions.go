@@ -75,6 +75,11 @@ type executionRun struct {
 	ended       bool
 	// follows is the run before in the same chain, and next the one that must follow; empty if none does.
 	follows, next string
+	// base is the run from which a reset has begun this one, and through the last event that it has from there; zero if none has.
+	base    *executionRun
+	through int64
+	// reset is the request of that. handed is the run of a reset that ends instead of this one, for those who wait for the end.
+	reset, handed string
 }
 
 type seenHistory struct {
@@ -229,22 +234,25 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 		switch {
 		case last != nil && !last.ended:
 			find("run %s begins, and %s has not ended", part.RunID, last.id)
-		case last != nil && part.StartRequest != "" && last.request == part.StartRequest && last.next == "":
+		case last != nil && part.Base == nil && part.StartRequest != "" && last.request == part.StartRequest && last.next == "":
 			find("request %s begins two runs in a row", part.StartRequest)
 		case last != nil && last.next != "" && last.next != part.RunID:
 			find("run %s is followed by %s, and not by %s", last.id, part.RunID, last.next)
 		}
-		last = &executionRun{
-			id: part.RunID, request: part.StartRequest, callback: part.Callback,
-			follows: part.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(),
+		next := &executionRun{id: part.RunID, request: part.StartRequest, callback: part.Callback}
+		if part.Base != nil {
+			j.beginAgain(next, last, part, find)
+		} else {
+			next.follows = part.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 		}
+		last = next
 		j.runs = append(j.runs, last)
 	}
 	if last == nil || last.id != part.RunID || last.ended {
 		find("something happens to run %s, which is not open", part.RunID)
 		return nil
 	}
-	last.events = append(last.events, part.Events...)
+	last.events = append(last.events[:len(last.events):len(last.events)], part.Events...)
 	if len(part.Events) > 0 {
 		_, last.ended = execution.EndOf(part.Events[len(part.Events)-1])
 		last.next = workflows.NextRun(part.Events[len(part.Events)-1])

@@ -61,7 +61,7 @@ func (e *executions) checkRun(id string, run *executionRun) {
 	}
 	run.checkEnd(run.checkEvents(find), find)
 	e.checkFamily(id, run, find)
-	if len(run.callback) > 0 && run.next == "" {
+	if len(run.callback) > 0 && run.next == "" && run.handed == "" {
 		e.checkTold(id, run, find)
 	}
 }
@@ -182,6 +182,8 @@ func (e *executions) checkOperation(op *operation) {
 		e.checkQuery(op, find)
 	case subjects.VerbUpdate:
 		e.checkUpdate(op, find)
+	case subjects.VerbReset:
+		e.checkReset(op, find)
 	case subjects.VerbStartScheduled:
 		if n := e.begun(op); n != 1 {
 			find("start doubled", "it has begun %d runs", n)
@@ -231,7 +233,7 @@ func (e *executions) checkQuery(op *operation, find func(kind, format string, ar
 // begun counts the chains of runs that an operation has begun.
 func (e *executions) begun(op *operation) (count int) {
 	for _, run := range e.runsOf(op.id) {
-		if run.request == op.name && run.follows == "" {
+		if run.request == op.name && run.follows == "" && run.base == nil {
 			count++
 		}
 	}

@@ -54,7 +54,7 @@ func (w *world) clients() {
 	verbs := []string{
 		subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignalWithStart, subjects.VerbStart,
 		subjects.VerbStart, subjects.VerbRequestCancel, subjects.VerbTerminate, subjects.VerbResetSticky, subjects.VerbQuery, subjects.VerbQuery,
-		subjects.VerbDescribe, subjects.VerbHistory, subjects.VerbUpdate, subjects.VerbUpdate, subjects.VerbUpdate,
+		subjects.VerbReset, subjects.VerbReset, subjects.VerbDescribe, subjects.VerbHistory, subjects.VerbUpdate, subjects.VerbUpdate, subjects.VerbUpdate,
 	}
 	for range w.plan.Requests {
 		op := &operation{
@@ -62,7 +62,8 @@ func (w *world) clients() {
 			conflict: enumspb.WorkflowIdConflictPolicy(rng.IntN(4)),
 		}
 		if op.mayBeForChild() && rng.IntN(4) < op.forChildren() {
-			op.id = (&childPlan{hangs: rng.IntN(2) == 0}).workflowID(op.id, rng.IntN(3))
+			hangs := rng.IntN(2) == 0 && op.verb != subjects.VerbReset // nobody ends one that is reset after its end
+			op.id = (&childPlan{hangs: hangs}).workflowID(op.id, rng.IntN(3))
 		}
 		w.operate(op, w.moment(between(rng, 0, w.plan.Duration)))
 	}
@@ -127,6 +128,8 @@ func (n *node) carryOut(op *operation) (text string, err error) {
 		return started.GetRunId(), err
 	case subjects.VerbUpdate:
 		return n.update(ctx, op)
+	case subjects.VerbReset:
+		return n.reset(ctx, op)
 	case subjects.VerbHistory:
 		_, err = n.fetchHistory(ctx, &commonpb.WorkflowExecution{WorkflowId: op.id}, drainLimit)
 		return "", err

@@ -214,21 +214,26 @@ func (e *executions) checkSent(id, name string, signaled bool, find func(kind, f
 // checkChild: the last run of the child's chain ended as the parent has heard.
 func (e *executions) checkChild(id string, parent *executionRun, initiated int64, outcome string, find func(kind, format string, args ...any)) {
 	var chain *executionRun
+	author, said, heard := parent.author(initiated), "", false
 	for _, run := range e.runsOf(id) {
 		a := run.events[0].GetWorkflowExecutionStartedEventAttributes()
-		if a.GetParentWorkflowExecution().GetRunId() == parent.id && a.GetParentInitiatedEventId() == initiated {
-			if chain != nil && run.follows != chain.id {
-				find("start doubled", "child %s began twice for event %d", id, initiated)
-			}
-			chain = run
+		if a.GetParentWorkflowExecution().GetRunId() != author.id || a.GetParentInitiatedEventId() != initiated {
+			continue
+		}
+		if chain != nil && run.base == nil && run.follows != chain.id {
+			find("start doubled", "child %s began twice for event %d", id, initiated)
+		}
+		// If the child was reset after its end, the parent has heard of that end, and not of the other.
+		if chain = run; run.next == "" && run.handed == "" {
+			said = saidBy(run.events[len(run.events)-1])
+			heard = heard || said == "" || strings.HasSuffix(outcome, ": "+said)
 		}
 	}
 	if chain == nil {
 		find("lost", "child %s of event %d is in no journal", id, initiated)
 		return
 	}
-	end := chain.events[len(chain.events)-1]
-	if said := saidBy(end); said != "" && !strings.HasSuffix(outcome, ": "+said) {
+	if !heard {
 		find("result", "child %s said %s, and the parent has heard %s", id, said, outcome)
 	}
 }

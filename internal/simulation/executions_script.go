@@ -156,6 +156,10 @@ func readHistory(events []*historypb.HistoryEvent) seen {
 			a := e.GetWorkflowExecutionStartedEventAttributes()
 			s.round, s.attempt = len(textOf(a.GetInput())), a.GetAttempt()
 			s.workflowID, s.runID = a.GetWorkflowId(), a.GetOriginalExecutionRunId()
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+			if next := e.GetWorkflowTaskFailedEventAttributes().GetNewRunId(); next != "" {
+				s.runID = next
+			}
 		default:
 			s.readOthers(e, scheduled)
 		}

@@ -52,6 +52,12 @@ func answerUpdates(
 	for _, id := range openUpdates(events) {
 		respond(id)
 	}
+	for _, id := range admittedUpdates(events) {
+		say(id, "/accept", &updatepb.Acceptance{AcceptedRequestMessageId: id + "/request"})
+		if !late(id) {
+			respond(id)
+		}
+	}
 	for _, message := range task.GetMessages() {
 		id := message.GetProtocolInstanceId()
 		if rejects(id) {
@@ -64,6 +70,21 @@ func answerUpdates(
 		}
 	}
 	return messages, commands
+}
+
+// admittedUpdates are the updates that a reset has admitted by events, and that the code has not accepted. The code accepts them: it has done so
+// before.
+func admittedUpdates(events []*historypb.HistoryEvent) (ids []string) {
+	accepted := map[string]bool{}
+	for _, e := range events {
+		accepted[e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetProtocolInstanceId()] = true
+	}
+	for _, e := range events {
+		if a := e.GetWorkflowExecutionUpdateAdmittedEventAttributes(); a != nil && !accepted[a.GetRequest().GetMeta().GetUpdateId()] {
+			ids = append(ids, a.GetRequest().GetMeta().GetUpdateId())
+		}
+	}
+	return ids
 }
 
 // openUpdates are the updates that the code has accepted and not completed.
