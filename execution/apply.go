@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -21,12 +22,7 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 		var err error
 		switch {
 		case part.First == 0:
-			s.Run = newRun(part.RunID)
-			s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
-			s.Run.Resets = part.Resets
-			if part.Base != nil {
-				err = s.Run.takeOver(part.Base, entry.Time)
-			}
+			err = s.begin(part, sequence, entry.Time)
 		case s.Run == nil || s.Run.ID != part.RunID:
 			return fmt.Errorf("execution: entry %d of %s/%s is about run %s, which is not the newest: %w",
 				sequence, s.Key.Namespace, s.Key.WorkflowID, part.RunID, codec.ErrFormat)
@@ -40,6 +36,17 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 	}
 	s.Sequence = sequence
 	return nil
+}
+
+// begin begins the run of a part.
+func (s *State) begin(part *Part, sequence uint64, at time.Time) error {
+	s.Run = newRun(part.RunID)
+	s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
+	s.Run.Resets = part.Resets
+	if part.Base == nil {
+		return nil
+	}
+	return s.Run.takeOver(part.Base, at)
 }
 
 // Stored completes the state after a decision, once its entry is stored and has its sequence.

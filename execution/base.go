@@ -160,21 +160,8 @@ func (r *Run) takeOver(base *Base, now time.Time) error {
 
 // retrace does what an event tells of which the entries of a run have a record of its own.
 func (r *Run) retrace(event *historypb.HistoryEvent) {
+	r.retraceTask(event)
 	switch a := event.Attributes.(type) {
-	case *historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes:
-		at := event.GetEventTime().AsTime()
-		r.Task = WorkflowTask{
-			Scheduled: event.GetEventId(), Attempt: 1, ScheduledTime: at, OriginalTime: at,
-			Timeout: a.WorkflowTaskScheduledEventAttributes.GetStartToCloseTimeout().AsDuration(),
-		}
-	case *historypb.HistoryEvent_WorkflowTaskStartedEventAttributes:
-		r.Task.Started, r.Task.StartedTime = event.GetEventId(), event.GetEventTime().AsTime()
-		r.Task.RequestID = a.WorkflowTaskStartedEventAttributes.GetRequestId()
-		r.Task.Identity = a.WorkflowTaskStartedEventAttributes.GetIdentity()
-	case *historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes:
-		r.LastStarted, r.Task = a.WorkflowTaskCompletedEventAttributes.GetStartedEventId(), WorkflowTask{Attempt: 1}
-	case *historypb.HistoryEvent_WorkflowTaskFailedEventAttributes, *historypb.HistoryEvent_WorkflowTaskTimedOutEventAttributes:
-		r.Task = WorkflowTask{Attempt: 1}
 	case *historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes:
 		if id := a.WorkflowExecutionSignaledEventAttributes.GetRequestId(); id != "" {
 			r.Requests = r.Requests.with(id)
@@ -191,6 +178,26 @@ func (r *Run) retrace(event *historypb.HistoryEvent) {
 			activity.CancelEvent = event.GetEventId()
 			r.Activities[of] = activity
 		}
+	}
+}
+
+// retraceTask is retrace for the events of workflow tasks.
+func (r *Run) retraceTask(event *historypb.HistoryEvent) {
+	switch a := event.Attributes.(type) {
+	case *historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes:
+		at := event.GetEventTime().AsTime()
+		r.Task = WorkflowTask{
+			Scheduled: event.GetEventId(), Attempt: 1, ScheduledTime: at, OriginalTime: at,
+			Timeout: a.WorkflowTaskScheduledEventAttributes.GetStartToCloseTimeout().AsDuration(),
+		}
+	case *historypb.HistoryEvent_WorkflowTaskStartedEventAttributes:
+		r.Task.Started, r.Task.StartedTime = event.GetEventId(), event.GetEventTime().AsTime()
+		r.Task.RequestID = a.WorkflowTaskStartedEventAttributes.GetRequestId()
+		r.Task.Identity = a.WorkflowTaskStartedEventAttributes.GetIdentity()
+	case *historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes:
+		r.LastStarted, r.Task = a.WorkflowTaskCompletedEventAttributes.GetStartedEventId(), WorkflowTask{Attempt: 1}
+	case *historypb.HistoryEvent_WorkflowTaskFailedEventAttributes, *historypb.HistoryEvent_WorkflowTaskTimedOutEventAttributes:
+		r.Task = WorkflowTask{Attempt: 1}
 	}
 }
 

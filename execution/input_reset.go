@@ -95,7 +95,9 @@ func (r *Run) resetBy(request string) string {
 }
 
 // runID is the ID of the run that follows on a run by the reset.
-func (in Reset) runID(newest *Run) string { return derivedID("reset by "+in.Request.GetRequestId(), newest.ID) }
+func (in Reset) runID(newest *Run) string {
+	return derivedID("reset by "+in.Request.GetRequestId(), newest.ID)
+}
 
 // sameChain reports whether two runs have followed on the same first one.
 func (r *Run) sameChain(other *Run) bool {
@@ -208,11 +210,16 @@ func (tx *transition) endForReset(in Reset, base *Base) (ended endingByReset) {
 	if r.ID == in.Base.ID {
 		tx.part.ResetRun = in.runID(r)
 	}
+	r.handOver(base)
+	return ended
+}
+
+// handOver takes the children from a run that ends which the run that begins with a base has too.
+func (r *Run) handOver(base *Base) {
 	next := Run{Stretches: base.Stretches}
 	maps.DeleteFunc(r.Children, func(event int64, _ Child) bool {
 		return event <= base.through() && next.wrote(r.Author(event).RunID, event)
 	})
-	return ended
 }
 
 // beginAgain begins the new run, up to the failure of the workflow task that the reset undoes. The error is InvalidArgument if there is no such task.
@@ -231,18 +238,26 @@ func (tx *transition) beginAgain(in Reset, base *Base) error {
 	}
 	r.Callback, r.Earlier, part.Earlier = callback, earlier, earlier
 	r.StartRequest, part.StartRequest = in.Base.StartRequest, in.Base.StartRequest
-	resets := append(slices.Clip(r.Resets), ResetRecord{request.GetRequestId(), r.ID})
-	r.Resets = resets[max(len(resets)-maxResets, 0):]
-	part.Resets = r.Resets
+	tx.noteReset(request.GetRequestId())
 	base.Bytes, base.Start = r.Bytes, r.startOfReset(base.Events[0], tx.now)
 	part.Base = base
 	if r.Task.Scheduled == 0 {
-		return serviceerror.NewInvalidArgument(fmt.Sprintf("WorkflowTaskFinishEventId is %d: a run can only be reset to the event that completes, fails or "+
-			"times out a workflow task, or to another one after that task is scheduled: the range is [WorkflowTaskScheduled + 1, WorkflowTaskStarted + 1].",
-			request.GetWorkflowTaskFinishEventId()))
+		return errNoTask(request.GetWorkflowTaskFinishEventId())
 	}
 	tx.failForReset(request.GetReason(), in.Base.ID)
 	return nil
+}
+
+func errNoTask(id int64) error {
+	return serviceerror.NewInvalidArgument(fmt.Sprintf("WorkflowTaskFinishEventId is %d: a run can only be reset to the event that completes, fails or "+
+		"times out a workflow task, or to another one after that task is scheduled: the range is [WorkflowTaskScheduled + 1, WorkflowTaskStarted + 1].", id))
+}
+
+// noteReset remembers the request that has begun the newest run.
+func (tx *transition) noteReset(request string) {
+	all := append(slices.Clip(tx.run.Resets), ResetRecord{request, tx.run.ID})
+	tx.run.Resets = all[max(len(all)-maxResets, 0):]
+	tx.part.Resets = tx.run.Resets
 }
 
 // failForReset fails the workflow task that the reset undoes. No worker gets it.

@@ -41,10 +41,22 @@ func (s *Service) tryReset(ctx context.Context, of *slot, r *workflowservice.Res
 	if in.Events, err = s.events(ctx, of, base.Run); err != nil {
 		return nil, err
 	}
+	if in.Later, err = s.later(ctx, of, in); err != nil {
+		return nil, err
+	}
+	d, err := s.decide(ctx, of, in)
+	if err != nil {
+		return nil, err
+	}
+	return s.carryOut(ctx, of, d)
+}
+
+// later returns the runs that continued the base of a reset as new.
+func (s *Service) later(ctx context.Context, of *slot, in execution.Reset) ([]execution.LaterRun, error) {
 	for next := in.Next(); next != ""; next = in.Next() {
 		state, err := s.run(ctx, of, next)
 		if isNotFound(err) {
-			break // what it had to say is gone
+			break // what came to it is gone
 		}
 		if err != nil {
 			return nil, err
@@ -55,11 +67,7 @@ func (s *Service) tryReset(ctx context.Context, of *slot, r *workflowservice.Res
 		}
 		in.Later = append(in.Later, execution.LaterRun{RunID: next, Events: events})
 	}
-	d, err := s.decide(ctx, of, in)
-	if err != nil {
-		return nil, err
-	}
-	return s.carryOut(ctx, of, d)
+	return in.Later, nil
 }
 
 // events returns all events of a run.

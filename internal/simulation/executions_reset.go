@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"math/rand/v2"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -23,25 +24,15 @@ func excludesSignals(request string) bool { return diceFor("excludes "+request).
 // reset resets a run to one of its workflow tasks: the newest run, or the first one of its chain. The text is the new run.
 func (n *node) reset(ctx context.Context, op *operation) (text string, err error) {
 	dice := diceFor(op.name)
-	var described workflowservice.DescribeWorkflowExecutionResponse
-	request := &workflowservice.DescribeWorkflowExecutionRequest{Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: op.id}}
-	if err := n.insist(ctx, subjects.VerbDescribe, op.id, request, &described, drainLimit); err != nil {
+	of, err := n.someRun(ctx, op.id, dice)
+	if err != nil {
 		return "", err
-	}
-	of := described.GetWorkflowExecutionInfo().GetExecution()
-	if dice.IntN(3) == 0 {
-		of = &commonpb.WorkflowExecution{WorkflowId: op.id, RunId: described.GetWorkflowExecutionInfo().GetFirstRunId()}
 	}
 	events, err := n.fetchHistory(ctx, of, drainLimit)
 	if err != nil {
 		return "", err
 	}
-	var ends []int64
-	for i, event := range events {
-		if i > 0 && events[i-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
-			ends = append(ends, event.GetEventId())
-		}
-	}
+	ends := endsOfTasks(events)
 	if len(ends) == 0 {
 		return noReset, nil
 	}
@@ -54,6 +45,28 @@ func (n *node) reset(ctx context.Context, op *operation) (text string, err error
 	var done workflowservice.ResetWorkflowExecutionResponse
 	err = n.insist(ctx, op.verb, op.id, reset, &done, drainLimit)
 	return done.GetRunId(), err
+}
+
+// someRun returns the newest run of a workflow ID, or the first one of its chain.
+func (n *node) someRun(ctx context.Context, id string, dice *rand.Rand) (*commonpb.WorkflowExecution, error) {
+	var described workflowservice.DescribeWorkflowExecutionResponse
+	request := &workflowservice.DescribeWorkflowExecutionRequest{Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id}}
+	err := n.insist(ctx, subjects.VerbDescribe, id, request, &described, drainLimit)
+	info := described.GetWorkflowExecutionInfo()
+	if dice.IntN(3) == 0 {
+		return &commonpb.WorkflowExecution{WorkflowId: id, RunId: info.GetFirstRunId()}, err
+	}
+	return info.GetExecution(), err
+}
+
+// endsOfTasks are the events that end workflow tasks.
+func endsOfTasks(events []*historypb.HistoryEvent) (ids []int64) {
+	for i, event := range events {
+		if i > 0 && events[i-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
+			ids = append(ids, event.GetEventId())
+		}
+	}
+	return ids
 }
 
 // checkReset: a reset that was accepted has begun the run that the answer names, and no other.
@@ -72,50 +85,63 @@ func (e *executions) checkReset(op *operation, find func(kind, format string, ar
 	}
 }
 
-// beginAgain checks a run that a reset begins. It has the first events of the base, as they are in the journal; and then each signal once that came
-// to the base later, or to the runs that continued it as new, unless the request leaves them out.
+// beginAgain checks a run that a reset begins after the last run. It has the first events of the base, as they are in the journal; and then each
+// signal once that came to the base later, or to the runs that continued it as new, unless the request leaves them out.
 func (j *journaled) beginAgain(next, last *executionRun, part *execution.Part, find func(string, ...any)) {
 	stretches := part.Base.Stretches
 	through := stretches[len(stretches)-1].Through
-	failed := part.Events[0].GetWorkflowTaskFailedEventAttributes()
-	if failed == nil {
-		failed = part.Events[1].GetWorkflowTaskFailedEventAttributes()
-	}
-	for _, run := range j.runs {
-		if run.id == failed.GetBaseRunId() {
-			next.base = run
-		}
-	}
-	if next.base == nil || int64(len(next.base.events)) < through {
-		find("run %s begins with %d events of run %s, which has not so many", next.id, through, failed.GetBaseRunId())
+	if next.base = j.baseOf(part); next.base == nil || int64(len(next.base.events)) < through {
+		find("run %s begins with %d events of another run, which has not so many", next.id, through)
 		next.base = &executionRun{}
 		return
 	}
-	next.through, next.reset = through, part.Resets[len(part.Resets)-1].Request
+	next.through, next.reset, next.follows = through, part.Resets[len(part.Resets)-1].Request, next.base.follows
 	next.events = next.base.events[:through:through]
 	part.Base.Events = next.events
-	next.follows = next.base.follows
-	end := last.events[len(last.events)-1].GetWorkflowExecutionTerminatedEventAttributes()
-	if end.GetIdentity() == "history-resetter" && last.chain() == next.chain() {
-		if last.handed = next.id; !bytes.Equal(last.callback, part.Callback) {
-			find("run %s takes over another callback than that of run %s", next.id, last.id)
-		}
-	} else if len(part.Callback) > 0 {
-		find("run %s has a callback, and its base has ended before", next.id)
-	}
-	want := map[string]int{}
-	if excludesSignals(next.reset) {
-		countSignals(want, next.events)
-	} else {
-		for run := next.base; run != nil; run = j.continued(run) {
-			countSignals(want, run.events)
-		}
-	}
-	got := map[string]int{}
+	next.checkHeir(last, part, find)
+	got, want := map[string]int{}, j.signalsFor(next)
 	countSignals(got, next.events)
 	if countSignals(got, part.Events); !maps.Equal(got, want) {
 		find("run %s has the signals %v after a reset, and not %v", next.id, got, want)
 	}
+}
+
+// baseOf returns the run that the failure of a workflow task by a reset names; nil if there is none.
+func (j *journaled) baseOf(part *execution.Part) *executionRun {
+	for _, event := range part.Events {
+		for _, run := range j.runs {
+			if run.id == event.GetWorkflowTaskFailedEventAttributes().GetBaseRunId() {
+				return run
+			}
+		}
+	}
+	return nil
+}
+
+// checkHeir: whoever waits for the end of a run that a reset ends waits for that of the new run, if both are of one chain.
+func (run *executionRun) checkHeir(last *executionRun, part *execution.Part, find func(string, ...any)) {
+	end := last.events[len(last.events)-1].GetWorkflowExecutionTerminatedEventAttributes()
+	switch {
+	case end.GetIdentity() == "history-resetter" && last.chain() == run.chain():
+		if last.handed = run.id; !bytes.Equal(last.callback, part.Callback) {
+			find("run %s takes over another callback than that of run %s", run.id, last.id)
+		}
+	case len(part.Callback) > 0:
+		find("run %s has a callback, and its base has ended before", run.id)
+	}
+}
+
+// signalsFor counts the signals that a run must have which a reset begins.
+func (j *journaled) signalsFor(next *executionRun) map[string]int {
+	count := map[string]int{}
+	if excludesSignals(next.reset) {
+		countSignals(count, next.events)
+		return count
+	}
+	for run := next.base; run != nil; run = j.continued(run) {
+		countSignals(count, run.events)
+	}
+	return count
 }
 
 // continued returns the run that has continued a run as new; nil if none has.
