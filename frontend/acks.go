@@ -62,9 +62,7 @@ func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 		return
 	}
 	if leaves && ack.Reply == "" {
-		if err := a.config.Conn.Publish(parsed.Subject, ack.Data); err != nil {
-			a.config.Logger.WarnContext(ctx, "acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
-		}
+		a.warn(ctx, ack, a.config.Conn.Publish(parsed.Subject, ack.Data))
 		return
 	}
 	a.turns <- struct{}{}
@@ -72,10 +70,14 @@ func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 		defer func() { <-a.turns }()
 		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
-		if err := a.pass(ctx, ack, parsed, leaves); err != nil {
-			a.config.Logger.WarnContext(ctx, "acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
-		}
+		a.warn(ctx, ack, a.pass(ctx, ack, parsed, leaves))
 	})
+}
+
+func (a *acks) warn(ctx context.Context, ack *nats.Msg, err error) {
+	if err != nil {
+		a.config.Logger.WarnContext(ctx, "acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
+	}
 }
 
 // ends reports whether an acknowledgement takes the message out of the stream. Workers may not use the form that also asks for

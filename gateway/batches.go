@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 
+	"go.temporal.io/api/batch/v1"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -82,10 +83,10 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 		signal := of.SignalOperation
 		return cmp.Or(checkName("SignalName", signal.GetSignal()), checkLength("Identity", signal.GetIdentity()),
 			checkBlobs(signal.GetInput(), signal.GetHeader()))
+	case *workflowservice.StartBatchOperationRequest_ResetOperation:
+		return checkBatchReset(of.ResetOperation)
 	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
 		kind = "delete"
-	case *workflowservice.StartBatchOperationRequest_ResetOperation:
-		kind = "reset"
 	case *workflowservice.StartBatchOperationRequest_UpdateWorkflowOptionsOperation:
 		kind = "update workflow options"
 	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
@@ -101,7 +102,22 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 	case *workflowservice.StartBatchOperationRequest_DeleteActivitiesOperation:
 		kind = "delete activities"
 	}
-	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel or signal", kind)
+	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel, signal or reset", kind)
+}
+
+// checkBatchReset refuses a reset without a point.
+func checkBatchReset(of *batch.BatchOperationReset) error {
+	reapply := &workflowservice.ResetWorkflowExecutionRequest{
+		ResetReapplyType: of.GetResetReapplyType(), ResetReapplyExcludeTypes: of.GetOptions().GetResetReapplyExcludeTypes(),
+	}
+	if options := of.GetOptions(); options != nil {
+		reapply.ResetReapplyType = options.ResetReapplyType
+	}
+	if of.GetOptions().GetTarget() == nil && (of.GetOptions() != nil || of.GetResetType() == enums.RESET_TYPE_UNSPECIFIED) {
+		return serviceerror.NewInvalidArgument(
+			"ResetOperation.Options.Target is not set on request: use the first or the last workflow task, the ID of one, or a build ID")
+	}
+	return cmp.Or(checkLength("Identity", of.GetIdentity()), checkReapply(reapply))
 }
 
 // StopBatchOperation ends a batch operation. What it has done stays done.

@@ -174,3 +174,11 @@ func signaling(job string, rate float32) *workflowservice.StartBatchOperationReq
 		}},
 	}
 }
+
+// resetting is a request to reset what a query finds.
+func resetting(job, query string, how *batch.BatchOperationReset) *workflowservice.StartBatchOperationRequest {
+	return &workflowservice.StartBatchOperationRequest{
+		Namespace: "default", JobId: job, VisibilityQuery: query, Reason: "no use",
+		Operation: &workflowservice.StartBatchOperationRequest_ResetOperation{ResetOperation: how},
+	}
+}

@@ -89,6 +89,41 @@ func TestBatchCancels(t *testing.T) {
 	assert.Equal(t, "no use", asked[0].GetWorkflowExecutionCancelRequestedEventAttributes().Cause)
 }
 
+// TestBatchResets: each workflow begins again once, also those that have ended, and what cannot be reset fails.
+func TestBatchResets(t *testing.T) {
+	t.Parallel()
+	in := withHistory(t)
+	in.frontend(0)
+	in.beginMany(3)
+	in.start(terminating("end", "WorkflowType = 'report'", 0))
+	in.await("end")
+	options := &common.ResetOptions{Target: &common.ResetOptions_LastWorkflowTask{}}
+	r := resetting("again", "WorkflowType = 'report'", &batch.BatchOperationReset{Options: options, Identity: "anna"})
+	in.start(r)
+	d := in.await("again")
+	in.start(r) // a repeat
+	assert.EqualValues(t, [3]int64{3, 3, 0}, [3]int64{d.TotalOperationCount, d.CompleteOperationCount, d.FailureOperationCount})
+	assert.Equal(t, enums.BATCH_OPERATION_TYPE_RESET_WORKFLOW, d.OperationType)
+	assert.Equal(t, "anna", d.Identity)
+	for i := range 3 {
+		failed := in.events(fmt.Sprint("w", i), enums.EVENT_TYPE_WORKFLOW_TASK_FAILED)
+		require.Len(t, failed, 1, i)
+		assert.Equal(t, enums.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, failed[0].GetWorkflowTaskFailedEventAttributes().Cause)
+		assert.Equal(t, "no use", failed[0].GetWorkflowTaskFailedEventAttributes().Failure.Message)
+	}
+	assert.Equal(t, 3, in.count("ExecutionStatus = 'Running'"))
+	assert.Equal(t, 3, in.count("ExecutionStatus = 'Terminated'"))
+
+	in.start(resetting("old", "WorkflowId = 'w0' AND ExecutionStatus = 'Running'", &batch.BatchOperationReset{
+		ResetType: enums.RESET_TYPE_FIRST_WORKFLOW_TASK,
+	}))
+	assert.EqualValues(t, 1, in.await("old").CompleteOperationCount)
+	in.start(resetting("build", "ExecutionStatus = 'Running'", &batch.BatchOperationReset{
+		Options: &common.ResetOptions{Target: &common.ResetOptions_BuildId{BuildId: "unknown"}},
+	}))
+	assert.EqualValues(t, 3, in.await("build").FailureOperationCount)
+}
+
 // TestBatchStops: what is done stays done, and the rest goes on.
 func TestBatchStops(t *testing.T) {
 	t.Parallel()
@@ -219,6 +254,9 @@ func TestBatchRefuses(t *testing.T) {
 		"no signal name": {func(r *start) {
 			r.Operation = &workflowservice.StartBatchOperationRequest_SignalOperation{SignalOperation: &batch.BatchOperationSignal{}}
 		}, "SignalName is not set on request."},
+		"no point to reset to": {func(r *start) {
+			r.Operation = &workflowservice.StartBatchOperationRequest_ResetOperation{ResetOperation: &batch.BatchOperationReset{}}
+		}, "ResetOperation.Options.Target is not set on request"},
 		"too many": {func(r *start) {
 			r.VisibilityQuery = ""
 			for i := range 1001 {
@@ -254,7 +292,7 @@ func (in batches) refuseKinds() {
 	refused := 0
 	for i := range field.Len() {
 		switch field.Get(i).Name() {
-		case "termination_operation", "signal_operation", "cancellation_operation":
+		case "termination_operation", "signal_operation", "cancellation_operation", "reset_operation":
 			continue
 		}
 		r.ProtoReflect().Set(field.Get(i), r.ProtoReflect().NewField(field.Get(i)))
@@ -264,7 +302,7 @@ func (in batches) refuseKinds() {
 		assert.NotContains(in.t, err.Error(), `""`, field.Get(i).Name())
 		refused++
 	}
-	assert.Equal(in.t, 9, refused)
+	assert.Equal(in.t, 8, refused)
 }
 
 // TestBatchWithoutIndex: nobody answers.

@@ -38,6 +38,7 @@ func checkWorkflows(e *evidence, f *Findings) {
 			c.problem(kindLost, "the start of the workflow was acknowledged, and there is no such workflow")
 			continue
 		}
+		c.checkNumbers()
 		c.checkEnd()
 		c.checkSignals()
 		c.checkUpdate()
@@ -61,13 +62,16 @@ func (c workflowCase) problem(kind, format string, args ...any) {
 	})
 }
 
-func (c workflowCase) checkEnd() {
+func (c workflowCase) checkNumbers() {
 	for i, event := range c.Events {
 		if event.GetEventId() != int64(i+1) {
 			c.problem(kindMissed, "event %d of the history has the ID %d", i+1, event.GetEventId())
 			return
 		}
 	}
+}
+
+func (c workflowCase) checkEnd() {
 	last := c.Events[len(c.Events)-1].GetEventType()
 	switch {
 	case last != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED && !c.Ended:

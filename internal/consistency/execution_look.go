@@ -372,11 +372,11 @@ func (l *executionLook) straysAgain(ctx context.Context, suspects []*Finding) er
 			continue
 		}
 		_, err := l.reader.journals.Last(ctx, l.reader.store.ShardOf(f.Key()), f.Key())
-		if !errors.Is(err, journal.ErrNone) {
-			if err != nil {
-				return err
-			}
+		if err == nil {
 			continue
+		}
+		if !errors.Is(err, journal.ErrNone) {
+			return err
 		}
 		m, err := l.reader.executing.Next(ctx, l.config.Names.BacklogStream(), l.config.Names.Backlog(f.task.queue), f.task.sequence)
 		switch {

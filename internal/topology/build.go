@@ -79,11 +79,15 @@ func (b builder) bucket(ctx context.Context, want jetstream.KeyValueConfig) erro
 		if err != nil {
 			return err
 		}
-		fit := info.Config
-		fit.AllowMsgTTL = fit.AllowMsgTTL || want.LimitMarkerTTL > 0
-		fit.SubjectDeleteMarkerTTL = want.LimitMarkerTTL
-		return b.update(ctx, info.Config, fit)
+		return b.update(ctx, info.Config, fitBucket(info.Config, want))
 	})
+}
+
+// fitBucket returns the configuration that the stream of a bucket is to have, from the one it has.
+func fitBucket(have jetstream.StreamConfig, want jetstream.KeyValueConfig) jetstream.StreamConfig {
+	have.AllowMsgTTL = have.AllowMsgTTL || want.LimitMarkerTTL > 0
+	have.SubjectDeleteMarkerTTL = want.LimitMarkerTTL
+	return have
 }
 
 func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consumers []jetstream.ConsumerConfig) error {

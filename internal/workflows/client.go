@@ -94,6 +94,37 @@ func (c *Client) Describe(
 	return &response, nil
 }
 
+// Reset lets an execution go on from an earlier point, in a new run. A repeat of the request finds that run. The error is InvalidArgument if no run
+// can go on from the event that the request names.
+func (c *Client) Reset(ctx context.Context, request *workflowservice.ResetWorkflowExecutionRequest) error {
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbReset), request, nil)
+}
+
+// History returns a page of the events of a run. The error is NotFound if there is no such run.
+func (c *Client) History(
+	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest,
+) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	var response workflowservice.GetWorkflowExecutionHistoryResponse
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
+	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbHistory), request, &response); err != nil {
+		return nil, err
+	}
+	return &response, nil
+}
+
+// HistoryReverse returns a page of the events of a run, the last one first. The error is NotFound if there is no such run.
+func (c *Client) HistoryReverse(
+	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
+) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	var response workflowservice.GetWorkflowExecutionHistoryReverseResponse
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
+	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbHistoryReverse), request, &response); err != nil {
+		return nil, err
+	}
+	return &response, nil
+}
+
 func (c *Client) subject(key schedule.Key, verb string) string {
 	return c.names.Execution(subjects.ShardOf(key, c.shards), key.Namespace, verb)
 }

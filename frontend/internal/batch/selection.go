@@ -66,12 +66,14 @@ var (
 	startTime = query.Field{Source: query.Execution, Name: query.StartTime}
 )
 
-// open parses a query, and returns one that finds which of its executions run. The error is Temporal's.
-func (s *Service) open(ctx context.Context, namespace, text string) (*query.Query, error) {
+// selects parses the query of a request, and returns one that finds its items: those that run, unless they are to be reset. The error is
+// Temporal's.
+func (s *Service) selects(ctx context.Context, r *workflowservice.StartBatchOperationRequest) (*query.Query, error) {
+	text := r.VisibilityQuery
 	if len(text) > maxQuery {
 		return nil, serviceerror.NewInvalidArgumentf("invalid query: it has %d bytes, and %d is the most", len(text), maxQuery)
 	}
-	q, err := s.config.Index.ParseExecutions(ctx, namespace, text)
+	q, err := s.config.Index.ParseExecutions(ctx, r.Namespace, text)
 	var wrong *query.Error
 	switch {
 	case errors.As(err, &wrong):
@@ -83,6 +85,9 @@ func (s *Service) open(ctx context.Context, namespace, text string) (*query.Quer
 	case q.Where == nil:
 		return nil, serviceerror.NewInvalidArgument(
 			"invalid query: it has no condition; if all workflows are meant, use ExecutionStatus = 'Running'")
+	}
+	if r.GetResetOperation() != nil {
+		return &query.Query{Where: q.Where}, nil
 	}
 	return &query.Query{Where: and(q.Where, isOpen)}, nil
 }
@@ -96,31 +101,31 @@ func and(where query.Expr, more ...query.Expr) query.Expr {
 	return slices.Concat(parts, more)
 }
 
-// survey returns how many executions a query finds now, and when the last of them began.
-func (s *Service) survey(ctx context.Context, namespace, text string) (total int, until time.Time, err error) {
+// survey returns how many executions a request means now, and when the last of them began.
+func (s *Service) survey(ctx context.Context, r *workflowservice.StartBatchOperationRequest) (total int, until time.Time, err error) {
 	s.config.Index.AwaitExecutions(ctx, indexWait)
-	q, err := s.open(ctx, namespace, text)
+	q, err := s.selects(ctx, r)
 	if err != nil {
 		return 0, until, err
 	}
-	count, _, err := s.config.Index.CountExecutions(ctx, namespace, q)
+	count, _, err := s.config.Index.CountExecutions(ctx, r.Namespace, q)
 	if err != nil {
 		return 0, until, err
 	}
 	total = int(count.Total)
 	q.Order = &query.Order{Field: startTime, Desc: true}
-	last, _, err := s.config.Index.Executions(ctx, namespace, q, search.ExecutionPosition{}, 1)
+	last, _, err := s.config.Index.Executions(ctx, r.Namespace, q, search.ExecutionPosition{}, 1)
 	if err != nil || len(last) == 0 {
 		return total, until, err
 	}
 	return total, last[0].Info.GetStartTime().AsTime(), nil
 }
 
-// found returns the items that a query finds now after one: at most limit of those that began by a certain time.
+// found returns the items that a request means now after one: at most limit of those that began by a certain time.
 func (s *Service) found(
-	ctx context.Context, namespace, text string, until time.Time, after string, limit int,
+	ctx context.Context, r *workflowservice.StartBatchOperationRequest, until time.Time, after string, limit int,
 ) ([]string, error) {
-	q, err := s.open(ctx, namespace, text)
+	q, err := s.selects(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +136,7 @@ func (s *Service) found(
 		run := executionOf(after).RunId
 		position = search.ExecutionPosition{RunID: run, Value: run}
 	}
-	found, _, err := s.config.Index.Executions(ctx, namespace, q, position, limit)
+	found, _, err := s.config.Index.Executions(ctx, r.Namespace, q, position, limit)
 	items := make([]string, len(found))
 	for i, f := range found {
 		items[i] = itemOf(f.Info.GetExecution())

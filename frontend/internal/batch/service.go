@@ -146,7 +146,7 @@ func (s *Service) newJob(ctx context.Context, r *workflowservice.StartBatchOpera
 		}
 	} else {
 		job.Kind = kindQuery
-		if job.Total, of.Until, err = s.survey(ctx, r.Namespace, r.VisibilityQuery); err != nil {
+		if job.Total, of.Until, err = s.survey(ctx, r); err != nil {
 			return job, err
 		}
 	}

@@ -1,0 +1,133 @@
+package batch
+
+//lint:file-ignore SA1019 clients still use what Temporal has marked as deprecated
+
+import (
+	"context"
+
+	"go.temporal.io/api/batch/v1"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+)
+
+// reset resets an execution to the point that the operation describes.
+func (w work) reset(
+	ctx context.Context, job *jobs.Job, of *batch.BatchOperationReset, request *workflowservice.ResetWorkflowExecutionRequest,
+) error {
+	options := optionsOf(of)
+	point, err := w.pointOf(ctx, job.Namespace, request.WorkflowExecution, options)
+	if err != nil {
+		return err
+	}
+	request.WorkflowTaskFinishEventId = point
+	request.ResetReapplyType, request.ResetReapplyExcludeTypes = options.ResetReapplyType, options.ResetReapplyExcludeTypes
+	request.Identity, request.PostResetOperations = of.Identity, of.PostResetOperations
+	return w.config.Workflows.Reset(ctx, request)
+}
+
+// optionsOf returns what an operation says of each reset, also in the words of older clients.
+func optionsOf(of *batch.BatchOperationReset) *common.ResetOptions {
+	if of.Options != nil {
+		return of.Options
+	}
+	options := &common.ResetOptions{ResetReapplyType: of.ResetReapplyType}
+	switch of.ResetType {
+	case enums.RESET_TYPE_FIRST_WORKFLOW_TASK:
+		options.Target = &common.ResetOptions_FirstWorkflowTask{}
+	case enums.RESET_TYPE_LAST_WORKFLOW_TASK:
+		options.Target = &common.ResetOptions_LastWorkflowTask{}
+	case enums.RESET_TYPE_UNSPECIFIED:
+	}
+	return options
+}
+
+// pointOf returns the event to which an execution is to be reset. A build ID may lead to an earlier run, which the execution then names.
+func (w work) pointOf(ctx context.Context, namespace string, execution *common.WorkflowExecution, options *common.ResetOptions) (int64, error) {
+	switch target := options.Target.(type) {
+	case *common.ResetOptions_FirstWorkflowTask:
+		return taskIn(w.firstTask(ctx, namespace, execution))
+	case *common.ResetOptions_LastWorkflowTask:
+		return taskIn(w.lastTask(ctx, namespace, execution))
+	case *common.ResetOptions_WorkflowTaskId:
+		return target.WorkflowTaskId, nil
+	case *common.ResetOptions_BuildId:
+		return w.buildPoint(ctx, namespace, execution, options, target.BuildId)
+	}
+	return 0, serviceerror.NewInvalidArgument("the reset has no target: use the first or the last workflow task, the ID of one, or a build ID")
+}
+
+// pages reads a page of a history. The token is that of the page before; nil for the first page and after the last.
+type pages func(token []byte) (page *history.History, next []byte, err error)
+
+// firstTask reads a history from its beginning.
+func (w work) firstTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) pages {
+	return func(token []byte) (*history.History, []byte, error) {
+		page, err := w.config.Workflows.History(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: namespace, Execution: execution, NextPageToken: token,
+		})
+		return page.GetHistory(), page.GetNextPageToken(), err
+	}
+}
+
+// lastTask reads a history from its end.
+func (w work) lastTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) pages {
+	return func(token []byte) (*history.History, []byte, error) {
+		page, err := w.config.Workflows.HistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: namespace, Execution: execution, NextPageToken: token,
+		})
+		return page.GetHistory(), page.GetNextPageToken(), err
+	}
+}
+
+// taskIn returns the first event in pages that completed a workflow task. If there is none, it is the one after the first task was scheduled.
+func taskIn(read pages) (point int64, err error) {
+	for token := []byte(nil); ; {
+		page, next, err := read(token)
+		if err != nil {
+			return 0, err
+		}
+		for _, event := range page.GetEvents() {
+			switch {
+			case event.EventType == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+				return event.EventId, nil
+			case event.EventType == enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED && (point == 0 || event.EventId < point):
+				point = event.EventId + 1
+			}
+		}
+		switch token = next; {
+		case len(token) > 0:
+		case point == 0:
+			return 0, serviceerror.NewFailedPrecondition("the run has no workflow task to which it could be reset")
+		default:
+			return point, nil
+		}
+	}
+}
+
+// buildPoint returns the first event that code with a build ID has completed, in this run or one before it.
+func (w work) buildPoint(
+	ctx context.Context, namespace string, execution *common.WorkflowExecution, of *common.ResetOptions, build string,
+) (int64, error) {
+	d, err := w.config.Workflows.Describe(ctx, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: namespace, Execution: execution})
+	if err != nil {
+		return 0, err
+	}
+	for _, point := range d.WorkflowExecutionInfo.GetAutoResetPoints().GetPoints() {
+		switch {
+		case point.BuildId != build:
+			continue
+		case !point.Resettable:
+			return 0, serviceerror.NewFailedPreconditionf("the point of build ID %q cannot be reset to", build)
+		case of.CurrentRunOnly && point.RunId != d.WorkflowExecutionInfo.GetExecution().GetRunId():
+			return 0, serviceerror.NewFailedPreconditionf("build ID %q is that of an earlier run, and only this one may be reset", build)
+		}
+		execution.RunId = point.RunId
+		return point.FirstWorkflowTaskCompletedId, nil
+	}
+	return 0, serviceerror.NewFailedPreconditionf("no workflow task was completed by build ID %q", build)
+}
