@@ -21,6 +21,9 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 		part := &entry.Parts[i]
 		var err error
 		switch {
+		case part.gone():
+			s.Run = goneRun(part)
+			continue
 		case part.First == 0:
 			err = s.begin(part, sequence, entry.Time)
 		case s.Run == nil || s.Run.ID != part.RunID:
@@ -42,7 +45,7 @@ func (s *State) Apply(entry *Entry, sequence uint64) error {
 func (s *State) begin(part *Part, sequence uint64, at time.Time) error {
 	s.Run = newRun(part.RunID)
 	s.Run.First, s.Run.StartRequest, s.Run.Callback, s.Run.Earlier = sequence, part.StartRequest, part.Callback, part.Earlier
-	s.Run.Resets = part.Resets
+	s.Run.Resets, s.Run.Needs = part.Resets, part.Needs
 	if part.Base == nil {
 		return nil
 	}
@@ -107,6 +110,12 @@ func (r *Run) apply(part *Part) error {
 	if part.ResetRun != "" {
 		r.ResetRun = part.ResetRun
 	}
+	r.add(part)
+	return nil
+}
+
+// add adds to what the run has of many things.
+func (r *Run) add(part *Part) {
 	for _, record := range part.Activities {
 		if activity, ok := r.Activities[record.Event]; ok {
 			activity.ActivityRecord = record
@@ -122,7 +131,9 @@ func (r *Run) apply(part *Part) error {
 	for _, request := range part.Requests {
 		r.Requests = r.Requests.with(request)
 	}
-	return nil
+	for _, runID := range part.Removed {
+		r.remove(runID)
+	}
 }
 
 // number counts an event that has got its ID.

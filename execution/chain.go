@@ -107,10 +107,11 @@ func (tx *transition) follow(next *successor) {
 	attributes.ContinuedExecutionRunId, attributes.OriginalExecutionRunId = before.ID, id
 	attributes.FirstWorkflowTaskBackoff = durationpb.New(pause)
 	attributes.PrevAutoResetPoints = before.resetPoints()
-	callback, earlier := before.Callback, before.earlier()
+	callback := before.Callback
 	tx.continues = true
 	tx.open(newRun(id))
-	tx.run.Callback, tx.run.Earlier, tx.part.Earlier = callback, earlier, earlier
+	tx.carry(before)
+	tx.run.Callback = callback
 	tx.run.StartRequest, tx.part.StartRequest = before.StartRequest, before.StartRequest
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata = before.UserMetadata

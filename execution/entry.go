@@ -54,8 +54,15 @@ type Part struct {
 	ResetRun string `json:"resetRun,omitempty"`
 	// Base is what the run has from other runs, in the first entry of a run that a reset has begun; nil in others.
 	Base *Base `json:"base,omitempty"`
-	// Earlier is that of the run, in its first entry.
+	// Earlier is that of the run, in its first entry, and in the one that deletes it.
 	Earlier []string `json:"earlier,omitempty"`
+	// Removed are runs of the workflow ID that the entry deletes; in the first entry of a run, the ones before it that have been deleted. If the run of
+	// the part is among them, the part says all that is left of it.
+	Removed []string `json:"removed,omitempty"`
+	// Ended says that the run had ended before.
+	Ended bool `json:"ended,omitempty"`
+	// Needs are those of the run, in its first entry, and in the one that deletes it.
+	Needs []Need `json:"needs,omitempty"`
 	// Callback says who is to be told how the chain of runs ends: in the first entry of each run, and again in the one that ends the last.
 	Callback []byte `json:"callback,omitempty"`
 	// Parent is whom to tell how the chain of runs ends, in the entry that ends the last. Orphans are the children that end with the run.

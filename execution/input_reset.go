@@ -225,7 +225,6 @@ func (r *Run) handOver(base *Base) {
 // beginAgain begins the new run, up to the failure of the workflow task that the reset undoes. The error is InvalidArgument if there is no such task.
 func (tx *transition) beginAgain(in Reset, base *Base) error {
 	request, before := in.Request, tx.run
-	earlier := before.earlier()
 	var callback []byte
 	if ended := tx.before.Run; ended.Open() && ended.sameChain(in.Base) {
 		// Whoever waits for the end of the chain goes on waiting.
@@ -236,7 +235,9 @@ func (tx *transition) beginAgain(in Reset, base *Base) error {
 	if err := r.takeOver(base, tx.now); err != nil {
 		return err
 	}
-	r.Callback, r.Earlier, part.Earlier = callback, earlier, earlier
+	tx.carry(before)
+	r.Needs = append(r.Needs, Need{From: base.Stretches[0].First})
+	r.Callback, part.Needs = callback, r.Needs
 	r.StartRequest, part.StartRequest = in.Base.StartRequest, in.Base.StartRequest
 	tx.noteReset(request.GetRequestId())
 	base.Bytes, base.Start = r.Bytes, r.startOfReset(base.Events[0], tx.now)

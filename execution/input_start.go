@@ -41,7 +41,7 @@ type Start struct {
 func (Start) cause() string { return "start" }
 
 func (in Start) decide(tx *transition) (proto.Message, error) {
-	if (in.Callback != nil || in.Parent != nil) && tx.run != nil && slices.Contains(tx.run.Earlier, in.RunID) {
+	if before := tx.previous(); (in.Callback != nil || in.Parent != nil) && before != nil && slices.Contains(before.Earlier, in.RunID) {
 		return &workflowservice.StartWorkflowExecutionResponse{RunId: in.RunID, FirstExecutionRunId: in.RunID, Started: true}, nil
 	}
 	begins, err := tx.start(in.Request, in.RunID, in.Parent)
@@ -166,9 +166,9 @@ func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRe
 	if whole := attributes.GetWorkflowExecutionTimeout().AsDuration(); whole > 0 {
 		attributes.WorkflowExecutionExpirationTime = timestamppb.New(tx.now.Add(delay + whole))
 	}
-	earlier := tx.run.earlier()
+	before := tx.previous()
 	tx.open(newRun(runID))
-	tx.run.Earlier, tx.part.Earlier = earlier, earlier
+	tx.carry(before)
 	event := newEvent(attributes, tx.now)
 	event.UserMetadata, event.Links = request.GetUserMetadata(), request.GetLinks()
 	tx.run.effect(event)

@@ -44,15 +44,19 @@ type model struct {
 
 func (m *model) step(t *rapid.T) {
 	if m.state.Run == nil || !m.state.Run.Open() {
-		if m.state.Run != nil && rapid.IntRange(0, 3).Draw(t, "reset") == 0 {
+		what := rapid.IntRange(0, 5).Draw(t, "after the end")
+		switch {
+		case m.state.Run != nil && what == 0:
 			m.rewind(t)
-		} else {
+		case m.state.Run != nil && what == 1:
+			m.remove(t)
+		default:
 			m.start(t)
 		}
 		return
 	}
 	switch rapid.SampledFrom([]string{"poll", "poll", "complete", "complete", "complete", "fail", "signal", "activity", "activity", "activity",
-		"outcome", "outcome", "update", "update", "wait", "wait", "message", "cancel", "forget", "terminate", "start", "reset"}).Draw(t, "what") {
+		"outcome", "outcome", "update", "update", "wait", "wait", "message", "cancel", "forget", "terminate", "delete", "start", "reset"}).Draw(t, "what") {
 	case "poll":
 		m.poll(t)
 	case "complete":
@@ -91,8 +95,26 @@ func (m *model) step(t *rapid.T) {
 		if rapid.IntRange(0, 5).Draw(t, "really") == 0 {
 			m.decide(Terminate{&workflowservice.TerminateWorkflowExecutionRequest{}})
 		}
+	case "delete":
+		m.remove(t)
 	case "start":
 		m.start(t)
+	}
+}
+
+// remove deletes a run of the workflow ID, mostly an earlier one. It is not known any longer, and the others are.
+func (m *model) remove(t *rapid.T) {
+	run := m.state.Run
+	id := rapid.SampledFrom(slices.Sorted(maps.Keys(m.histories))).Draw(t, "run")
+	if id == run.ID && run.Open() && rapid.IntRange(0, 5).Draw(t, "really") > 0 {
+		return
+	}
+	known := !run.Deleted(id)
+	m.decide(Delete{id})
+	require.Equal(t, known, m.err == nil)
+	require.True(t, m.state.Run.Deleted(id))
+	if id != run.ID {
+		require.Equal(t, run.Open(), m.state.Run.Open())
 	}
 }
 

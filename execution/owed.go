@@ -37,6 +37,8 @@ type Work struct {
 	Orphans  []Orphaned
 	// Outgoing is to be sent to other workflows.
 	Outgoing []Outgoing
+	// Removals are the IDs of runs that have been deleted. Their entries are to be removed once all else that those make due is done.
+	Removals []string
 }
 
 // Orphaned is an orphan with the run whose child it is.
@@ -47,7 +49,7 @@ type Orphaned struct {
 
 // Empty reports whether there is nothing to do.
 func (w *Work) Empty() bool {
-	return len(w.Offers)+len(w.Endings)+len(w.Children)+len(w.Orphans)+len(w.Outgoing) == 0
+	return len(w.Offers)+len(w.Endings)+len(w.Children)+len(w.Orphans)+len(w.Outgoing)+len(w.Removals) == 0
 }
 
 // Owed returns what an entry made due and is still to be done in a state which has the entry, or later ones too.
@@ -58,6 +60,9 @@ func Owed(state *State, entry *Entry) Work {
 		parent := &commonpb.WorkflowExecution{WorkflowId: state.Key.WorkflowID, RunId: part.RunID}
 		for _, orphan := range part.Orphans {
 			work.Orphans = append(work.Orphans, Orphaned{orphan, parent})
+		}
+		if part.First != 0 {
+			work.Removals = append(work.Removals, part.Removed...)
 		}
 		switch {
 		case state.Run.Open() && part.RunID == state.Run.ID:

@@ -14,10 +14,10 @@ func EndOf(event *historypb.HistoryEvent) (status enumspb.WorkflowExecutionStatu
 	return status, isEnd
 }
 
-// EndsWith reports whether the newest run of a journal has certainly ended, by the encoded last entry of the journal alone: its last event is an end.
+// EndsWith reports whether the newest run of a journal has certainly ended, by the encoded last entry of the journal alone.
 func EndsWith(data []byte) bool {
 	entry, err := ParseEntry(data)
-	return err == nil && entry.Parts[len(entry.Parts)-1].end() != nil
+	return err == nil && entry.Over()
 }
 
 // Merged returns a memo or search attributes with the changes of an event. A change to nothing removes a field.

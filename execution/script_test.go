@@ -412,6 +412,9 @@ func (s *story) describeWork(out *strings.Builder, work Work) {
 		}
 		fmt.Fprintf(out, "send %s: %s for event %d\n", sent.WorkflowID, what, sent.Event)
 	}
+	for _, runID := range work.Removals {
+		fmt.Fprintf(out, "remove the entries of %s\n", runID)
+	}
 }
 
 func (s *story) describeOffers(out *strings.Builder, offers []Offer) {
@@ -578,6 +581,8 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) Input {
 		return s.outcomeInput(d.Cmd, arg)
 	case "terminate":
 		return Terminate{&workflowservice.TerminateWorkflowExecutionRequest{WorkflowExecution: execution, Reason: arg("reason")}}
+	case "delete":
+		return Delete{arg("run")}
 	case "reset-sticky":
 		return ResetSticky{&workflowservice.ResetStickyTaskQueueRequest{Execution: execution}}
 	case "reset":

@@ -55,6 +55,10 @@ type Run struct {
 	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them
 	// are left out.
 	Earlier []string
+	// Removed are the IDs of runs of the workflow ID that have been deleted, the newest last, and perhaps of this one. Use [Run.Deleted].
+	Removed []string
+	// Needs are what resets have made of entries of earlier runs: see [Run.Uses].
+	Needs []Need
 	// NextEvent is the ID of the next event, from 1.
 	NextEvent int64
 	// Bytes is the size of the encoded events, and Entries how many entries of the journal are about the run.

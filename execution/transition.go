@@ -41,7 +41,7 @@ type transition struct {
 
 func begin(state *State, cause string, now time.Time) *transition {
 	tx := &transition{now: now, before: state, entry: Entry{Time: now, Cause: cause}}
-	if state.Run != nil {
+	if state.Run != nil && !state.Run.gone() {
 		tx.run = state.Run.clone()
 		tx.part = &Part{RunID: tx.run.ID, First: tx.run.First}
 		tx.arrived = len(tx.run.Buffered)
@@ -62,10 +62,13 @@ func (tx *transition) open(run *Run) {
 func (tx *transition) end(reply proto.Message) Decision {
 	tx.enforceLimits()
 	decision := Decision{
-		After: &State{tx.before.Key, tx.before.Sequence, tx.run}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,
+		After: &State{tx.before.Key, tx.before.Sequence, tx.previous()}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,
 	}
 	tx.settle()
 	decision.Arm = tx.arms
+	if tx.part != nil && tx.part.gone() {
+		decision.After.Run = goneRun(tx.part)
+	}
 	if len(tx.entry.Parts) > 0 {
 		decision.Entry = &tx.entry
 	}
@@ -87,7 +90,7 @@ func (tx *transition) settle() {
 	if tx.part.First == 0 || !tx.run.Open() && !tx.continues {
 		tx.part.Callback = tx.run.Callback
 	}
-	if !tx.run.Open() {
+	if !tx.run.Open() && tx.part.end() != nil {
 		tx.part.Orphans = tx.run.orphans()
 		if !tx.continues {
 			tx.part.Parent = tx.run.parent()
@@ -101,7 +104,7 @@ func (tx *transition) settle() {
 func (p *Part) empty() bool {
 	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
 		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && len(p.Admitted) == 0 &&
-		len(p.Rejected) == 0 && p.Armed == nil
+		len(p.Rejected) == 0 && p.Armed == nil && len(p.Removed) == 0
 }
 
 // write adds an event to the history.

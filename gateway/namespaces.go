@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/namespace/v1"
@@ -30,7 +30,7 @@ const (
 	maxNamespacePage     = 1000
 )
 
-// RegisterNamespace creates a namespace. The retention is accepted, because clients always send one; nothing is removed so far.
+// RegisterNamespace creates a namespace. A retention of zero is the default one.
 func (s *workflowService) RegisterNamespace(
 	ctx context.Context, request *workflowservice.RegisterNamespaceRequest,
 ) (*workflowservice.RegisterNamespaceResponse, error) {
@@ -42,15 +42,30 @@ func (s *workflowService) RegisterNamespace(
 	case request.OwnerEmail != "", len(request.Data) > 0:
 		return nil, errOnlyDescription
 	}
-	_, err := s.config.API.CreateNamespace(ctx, request.Namespace, schedule.CreateNamespaceRequest{Description: request.Description})
+	limits, err := keeping(schedule.NamespaceLimits{}, request.WorkflowExecutionRetentionPeriod)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.config.API.CreateNamespace(ctx, request.Namespace, schedule.CreateNamespaceRequest{Description: request.Description, Limits: limits})
 	if errors.Is(err, client.ErrAlreadyExists) {
 		return nil, serviceerror.NewNamespaceAlreadyExists("Namespace already exists.")
 	}
 	return &workflowservice.RegisterNamespaceResponse{}, err
 }
 
-// retention is what namespaces are described with, since no execution is removed before its namespace. The web UI needs one.
-const retention = 36500 * 24 * time.Hour
+// keeping returns limits with the retention that a request gives; unchanged if it gives none.
+func keeping(limits schedule.NamespaceLimits, retention *durationpb.Duration) (schedule.NamespaceLimits, error) {
+	keep := retention.AsDuration()
+	switch {
+	case keep == 0:
+		return limits, nil
+	case keep < schedule.MinWorkflowRetention || keep > schedule.MaxWorkflowRetention:
+		return limits, serviceerror.NewInvalidArgument(fmt.Sprintf("A valid retention period is not set on request: %s must be %s to %s.",
+			keep, schedule.MinWorkflowRetention, schedule.MaxWorkflowRetention))
+	}
+	limits.WorkflowRetention = schedule.Duration(keep)
+	return limits, nil
+}
 
 var errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
 
@@ -124,15 +139,15 @@ func (s *workflowService) ListNamespaces(
 	return response, nil
 }
 
-// UpdateNamespace changes the description of a namespace.
+// UpdateNamespace changes the description and the retention of a namespace.
 func (s *workflowService) UpdateNamespace(
 	ctx context.Context, request *workflowservice.UpdateNamespaceRequest,
 ) (*workflowservice.UpdateNamespaceResponse, error) {
 	info := request.GetUpdateInfo()
 	switch {
 	case setsAnything(request.Config), proto.Size(request.ReplicationConfig) > 0, request.PromoteNamespace, request.DeleteBadBinary != "":
-		return nil, serviceerror.NewUnimplemented("the retention and the rest of the configuration of a namespace are not implemented: executions " +
-			"stay until their namespace is deleted, and carillon namespace update sets its limits")
+		return nil, serviceerror.NewUnimplemented("of the configuration of a namespace only the retention is implemented: carillon namespace update " +
+			"sets its limits")
 	case info.GetOwnerEmail() != "", len(info.GetData()) > 0, info.GetState() != enums.NAMESPACE_STATE_UNSPECIFIED:
 		return nil, errOnlyDescription
 	}
@@ -140,14 +155,18 @@ func (s *workflowService) UpdateNamespace(
 	if err != nil {
 		return nil, err
 	}
-	if description := info.GetDescription(); description != "" {
+	limits, err := keeping(record.Limits, request.GetConfig().GetWorkflowExecutionRetentionTtl())
+	if err != nil {
+		return nil, err
+	}
+	if description := info.GetDescription(); description != "" || limits != record.Limits {
 		d, err := s.config.API.UpdateNamespace(ctx, request.Namespace, schedule.UpdateNamespaceRequest{
-			Description: description, Limits: record.Limits, ConflictToken: record.Version,
+			Description: cmp.Or(description, record.Description), Limits: limits, ConflictToken: record.Version,
 		})
 		if err != nil {
 			return nil, err
 		}
-		record.Description = d.Description
+		record.Description, record.Limits = d.Description, d.Limits
 	}
 	described := s.namespaceResponse(&record)
 	return &workflowservice.UpdateNamespaceResponse{
@@ -155,10 +174,10 @@ func (s *workflowService) UpdateNamespace(
 	}, nil
 }
 
-// setsAnything reports whether a configuration asks for something. Clients send one even if it does not.
+// setsAnything reports whether a configuration asks for something else than a retention. Clients send one even if it does not.
 func setsAnything(config *namespace.NamespaceConfig) bool {
 	asked := proto.CloneOf(config)
-	if asked.GetWorkflowExecutionRetentionTtl().AsDuration() == retention {
+	if asked != nil {
 		asked.WorkflowExecutionRetentionTtl = nil
 	}
 	if asked.GetHistoryArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
@@ -185,7 +204,7 @@ func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.Desc
 		},
 		Config: &namespace.NamespaceConfig{
 			HistoryArchivalState: enums.ARCHIVAL_STATE_DISABLED, VisibilityArchivalState: enums.ARCHIVAL_STATE_DISABLED,
-			WorkflowExecutionRetentionTtl: durationpb.New(retention),
+			WorkflowExecutionRetentionTtl: durationpb.New(d.Limits.KeepsRuns()),
 		},
 		ReplicationConfig: &replication.NamespaceReplicationConfig{
 			ActiveClusterName: cluster, Clusters: []*replication.ClusterReplicationConfig{{ClusterName: cluster}},

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func (in *installation) describe(name string) *workflowservice.DescribeNamespaceResponse {
@@ -41,7 +42,7 @@ func TestLifeOfANamespace(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	register := &workflowservice.RegisterNamespaceRequest{
-		Namespace: "shop", Description: "first", WorkflowExecutionRetentionPeriod: durationpb.New(72 * time.Hour),
+		Namespace: "shop", Description: "first", WorkflowExecutionRetentionPeriod: durationpb.New(48 * time.Hour),
 	}
 	_, err := in.RegisterNamespace(t.Context(), register)
 	require.NoError(t, err)
@@ -57,6 +58,15 @@ func TestLifeOfANamespace(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "second", updated.NamespaceInfo.Description)
 	assert.Equal(t, "second", in.describe("shop").NamespaceInfo.Description)
+	assert.Equal(t, 48*time.Hour, in.describe("shop").Config.WorkflowExecutionRetentionTtl.AsDuration())
+	updated, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
+		Namespace: "shop", Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(90 * time.Minute)},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 90*time.Minute, updated.Config.WorkflowExecutionRetentionTtl.AsDuration())
+	assert.Equal(t, 90*time.Minute, in.describe("shop").Config.WorkflowExecutionRetentionTtl.AsDuration())
+	assert.Equal(t, "second", in.describe("shop").NamespaceInfo.Description)
+	assert.Equal(t, 72*time.Hour, in.describe("default").Config.WorkflowExecutionRetentionTtl.AsDuration(), "if nothing is set")
 
 	var names []string
 	request := &workflowservice.ListNamespacesRequest{PageSize: 1}
@@ -122,9 +132,19 @@ func TestNamespacesRefuse(t *testing.T) {
 	})
 	require.ErrorAs(t, err, &unimplemented)
 	_, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
-		Namespace: "default", Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(time.Hour)},
+		Namespace: "default", Config: &namespace.NamespaceConfig{HistoryArchivalState: enums.ARCHIVAL_STATE_ENABLED},
 	})
 	require.ErrorAs(t, err, &unimplemented)
+	for _, keep := range []time.Duration{-time.Hour, time.Hour - 1, schedule.MaxWorkflowRetention + 1} {
+		_, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
+			Namespace: "default", Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(keep)},
+		})
+		require.ErrorAs(t, err, &invalid)
+		_, err = in.RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+			Namespace: "n", WorkflowExecutionRetentionPeriod: durationpb.New(keep),
+		})
+		require.ErrorAs(t, err, &invalid)
+	}
 	page, err := in.ListNamespaces(t.Context(), &workflowservice.ListNamespacesRequest{NextPageToken: []byte("zzz"), PageSize: -1})
 	require.NoError(t, err)
 	assert.Empty(t, page.Namespaces)

@@ -101,6 +101,17 @@ func (s *workflowService) TerminateWorkflowExecution(
 		ctx, s.Gateway, subjects.VerbTerminate, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
 }
 
+// DeleteWorkflowExecution removes a run, and ends it first if it is in progress.
+func (s *workflowService) DeleteWorkflowExecution(
+	ctx context.Context, r *workflowservice.DeleteWorkflowExecutionRequest,
+) (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+	if err := checkExecution(r.WorkflowExecution); err != nil {
+		return nil, err
+	}
+	return route[workflowservice.DeleteWorkflowExecutionResponse](
+		ctx, s.Gateway, subjects.VerbDelete, schedule.Key{Namespace: r.Namespace, ID: r.WorkflowExecution.WorkflowId}, r)
+}
+
 // ResetWorkflowExecution lets an execution go on from an earlier point, in a new run.
 func (s *workflowService) ResetWorkflowExecution(
 	ctx context.Context, r *workflowservice.ResetWorkflowExecutionRequest,

@@ -28,6 +28,10 @@
 // What no attempt can do, because an entry or the rest of its journal cannot be read, becomes a dead letter (internal/deadletter). The entry stays in
 // its journal, so a person may ask for its work again.
 //
+// Runs go. A run that a client deletes is gone with an entry that says so, and the work of that entry is to remove the others. A run that has ended is
+// removed when its namespace has kept it for its retention: one process of the pool reads each journal stream up to the first end that has not
+// expired. Before entries are removed, their work is done.
+//
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/bus, internal/call,

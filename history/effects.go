@@ -77,6 +77,14 @@ func (s *Service) perform(ctx context.Context, key schedule.Key, work *execution
 		each(work.Orphans, func(o execution.Orphaned) error { return s.endOrphan(ctx, key, o) }),
 		each(work.Outgoing, func(o execution.Outgoing) error { return s.send(ctx, key, o) }),
 	)
+	if err := s.allOf(todo); err != nil || len(work.Removals) == 0 {
+		return err
+	}
+	return s.removeRuns(ctx, key, work.Removals)
+}
+
+// allOf does several things at once. All are tried, whatever fails.
+func (s *Service) allOf(todo []func() error) error {
 	if len(todo) == 1 {
 		return todo[0]()
 	}

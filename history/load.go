@@ -75,11 +75,15 @@ func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) err
 	}
 	first := entry.Parts[len(entry.Parts)-1].First
 	state := &execution.State{Key: executionKey(of.key)}
-	if first == 0 || first == last.Sequence {
+	if first == 0 || first == last.Sequence || entry.Gone() {
 		first = last.Sequence
 		err = s.apply(ctx, of, state, last, first)
 	} else {
 		err = s.journals.Read(ctx, of.shard, of.key, first, last.Sequence, func(e journal.Entry) (bool, error) {
+			if e.Sequence > first && state.Run == nil && entry.Over() {
+				state = execution.Lost(state.Key, entry, last.Sequence)
+				return false, nil
+			}
 			return true, s.apply(ctx, of, state, e, first)
 		})
 	}
@@ -182,6 +186,9 @@ func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.
 		return nil, err
 	}
 	err = s.walk(ctx, of, runID, from, func(entry *execution.Entry, sequence uint64) (bool, error) {
+		if state.Run == nil && entry.Parts[0].First != 0 {
+			return false, nil // its beginning has been removed
+		}
 		err := entry.ReadBase(s.reader(ctx, of, sequence))
 		if err == nil {
 			err = state.Apply(entry, sequence)

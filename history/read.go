@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -24,7 +25,7 @@ func (s *Service) run(ctx context.Context, of *slot, runID string) (*execution.S
 		return nil, err
 	}
 	switch run := of.state.Run; {
-	case run == nil:
+	case run == nil || run.Deleted(cmp.Or(runID, run.ID)):
 		return nil, serviceerror.NewNotFound("workflow not found for ID: " + of.key.ID)
 	case runID == "" || runID == run.ID:
 		return of.state, nil

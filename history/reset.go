@@ -37,6 +37,9 @@ func (s *Service) tryReset(ctx context.Context, of *slot, r *workflowservice.Res
 	if err != nil {
 		return nil, err
 	}
+	if s.expired(of.key, base.Run) {
+		return nil, errNoRun(of.key, base.Run.ID) // it may be removed at any moment
+	}
 	in := execution.Reset{Request: r, Base: base.Run}
 	if in.Events, err = s.events(ctx, of, base.Run); err != nil {
 		return nil, err

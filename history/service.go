@@ -43,6 +43,7 @@ type Service struct {
 	offers   *offer.Offerer
 	slots    *slots
 	commits  *commits
+	owners   *owners.Owners
 	verbs    map[string]verb
 	ready    chan struct{}
 
@@ -93,6 +94,9 @@ func (s *Service) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer s.offers.Close()
+	if s.owners, err = owners.New(s.config.Conn, s.config.Names, s.config.Now); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
 	asked, err := s.config.Conn.QueueSubscribe(s.config.Names.Committer(s.commits.process), "", s.commits.ask)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -145,6 +149,7 @@ func (s *Service) consume(ctx context.Context) error {
 	for shard := range s.config.Shards {
 		if !s.config.noEffects {
 			group.Go(func() error { return s.transfer(ctx, shard) })
+			group.Go(func() error { return s.sweep(ctx, shard) })
 		}
 	}
 	return group.Wait()

@@ -171,7 +171,7 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	defer cancel()
 	armed := s.armBeside(ctx, of, d.Arm)
 	id = s.commits.begin()
-	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends()})
+	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends() || d.Entry.Gone()})
 	armErr := armed()
 	switch {
 	case errors.Is(err, journal.ErrConflict):

@@ -71,6 +71,9 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbReset: on(s, func(r *workflowservice.ResetWorkflowExecutionRequest) string {
 			return r.GetWorkflowExecution().GetWorkflowId()
 		}, (*Service).reset),
+		subjects.VerbDelete: on(s, func(r *workflowservice.DeleteWorkflowExecutionRequest) string {
+			return r.GetWorkflowExecution().GetWorkflowId()
+		}, (*Service).remove),
 		subjects.VerbDescribe: read(s, (*Service).describe),
 		subjects.VerbHistory:  read(s, (*Service).history),
 		subjects.VerbQuery:    read(s, (*Service).query),

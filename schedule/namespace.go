@@ -28,6 +28,13 @@ const (
 	MaxEventRetention = 30 * 24 * time.Hour
 )
 
+// The bounds of [NamespaceLimits.WorkflowRetention], and what it is if a namespace does not say.
+const (
+	MinWorkflowRetention     = time.Hour
+	MaxWorkflowRetention     = 36500 * 24 * time.Hour
+	DefaultWorkflowRetention = 72 * time.Hour
+)
+
 // Namespace is the stored namespace: a record of the cluster's bucket, which all programs watch.
 type Namespace struct {
 	Name string `json:"name"`
@@ -76,6 +83,17 @@ type NamespaceLimits struct {
 	MaxWorkflowPolls int `json:"maxWorkflowPolls,omitempty"`
 	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the maximum.
 	EventRetention Duration `json:"eventRetention,omitempty"`
+	// WorkflowRetention is how long a run of a workflow is kept after its end, from [MinWorkflowRetention] to [MaxWorkflowRetention]; zero means
+	// [DefaultWorkflowRetention]. A change counts for runs that have ended already, too.
+	WorkflowRetention Duration `json:"workflowRetention,omitempty"`
+}
+
+// KeepsRuns returns how long a run of a workflow is kept after its end.
+func (l NamespaceLimits) KeepsRuns() time.Duration {
+	if l.WorkflowRetention == 0 {
+		return DefaultWorkflowRetention
+	}
+	return l.WorkflowRetention.Std()
 }
 
 // Freeze keeps the automated actions of a namespace from starting, as if each of its schedules were paused. Triggers and backfills still
@@ -122,6 +140,9 @@ func (l NamespaceLimits) Validate() error {
 	}
 	if keep := time.Duration(l.EventRetention); keep != 0 && (keep < MinEventRetention || keep > MaxEventRetention) {
 		return Invalid("eventRetention", "%s must be %s to %s, or 0 for the latter", keep, MinEventRetention, MaxEventRetention)
+	}
+	if keep := l.WorkflowRetention.Std(); keep != 0 && (keep < MinWorkflowRetention || keep > MaxWorkflowRetention) {
+		return Invalid("workflowRetention", "%s must be %s to %s, or 0 for %s", keep, MinWorkflowRetention, MaxWorkflowRetention, DefaultWorkflowRetention)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 // JournalStream holds the journals of the executions of one shard. An entry stays until it is purged.
 func (n Names) JournalStream(shard int) string { return n.upper + "_HISTORY_" + strconv.Itoa(shard) }
 
-// HeaderEnds is the header of the entries of a journal with which a run ends. Its value means nothing. Whoever waits for the end of a run needs to
+// HeaderEnds is the header of the entries of a journal with which a run ends, and of those that delete the newest run. Its value means nothing. Whoever waits for the end of a run needs to
 // look at no other entry.
 const HeaderEnds = "Carillon-Ends"
 

@@ -9,6 +9,7 @@ const (
 	VerbRequestCancel   = "request-cancel"
 	VerbTerminate       = "terminate"
 	VerbReset           = "reset"
+	VerbDelete          = "delete"
 	VerbDescribe        = "describe"
 	VerbQuery           = "query"
 	// VerbUpdate, VerbPollUpdate and VerbUpdateWithStart do not wait: the owner answers how far an update has come. The last one is

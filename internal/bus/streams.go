@@ -14,11 +14,13 @@ type Streams interface {
 	Bus
 	// Append is Publish, and returns the sequence of the message.
 	Append(ctx context.Context, msg *nats.Msg) (sequence uint64, err error)
-	// Subject returns the first messages of a subject at or after a sequence, which is 1 or more: at most limit, which is 2 or more. They come
+	// Subject returns the first messages of a subject, or of those that match one, at or after a sequence, which is 1 or more: at most limit, which is 2 or more. They come
 	// from any replica, which may not know the newest ones: see [Reader.Subject].
 	Subject(ctx context.Context, stream, subject string, from uint64, limit int) ([]Message, error)
 	// Counts asks the leader of a stream how many messages each subject has that matches a filter.
 	Counts(ctx context.Context, stream, filter string) (map[string]uint64, error)
+	// Floor returns the sequence of a stream up to which a consumer counts every message as acknowledged.
+	Floor(ctx context.Context, stream, consumer string) (uint64, error)
 	// Consumer returns a durable consumer to fetch from, and creates it if there is none.
 	Consumer(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Fetcher, error)
 }
@@ -44,6 +46,15 @@ func (b *NATS) Subject(ctx context.Context, stream, subject string, from uint64,
 // Counts implements [Streams].
 func (b *NATS) Counts(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	return leaderCounts(ctx, b.js, stream, filter)
+}
+
+// Floor implements [Streams].
+func (b *NATS) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
+	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
+	if err != nil {
+		return 0, err
+	}
+	return c.CachedInfo().AckFloor.Stream, nil
 }
 
 // Consumer implements [Streams].

@@ -33,6 +33,7 @@ func (f *namespaceFlags) define(cmd *cobra.Command) {
 		f.float("workflow-lists-per-second", "let each gateway answer `N` lists and counts in a second; 0 for 500", &f.limits.WorkflowListsPerSecond)
 		f.int("max-workflow-polls", "let `N` polls and other requests wait at each gateway; 0 for 10,000", &f.limits.MaxWorkflowPolls)
 		f.duration("event-retention", "keep events for `DURATION`, such as 72h; 0s for 30 days", &f.limits.EventRetention)
+		f.duration("workflow-retention", "keep runs of workflows for `DURATION` after their end, such as 24h; 0s for 72h", &f.limits.WorkflowRetention)
 	})
 	f.output.define(cmd)
 }

@@ -75,11 +75,11 @@ func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entr
 	p.read = func(from uint64, each func([]byte) (bool, error)) error {
 		return r.journals.Read(ctx, r.store.ShardOf(key), key, from, last.Sequence, func(e journal.Entry) (bool, error) { return each(e.Data) })
 	}
-	if p.first == 0 || p.first == last.Sequence {
+	if p.first == 0 || p.first == last.Sequence || newest.Gone() {
 		p.first = last.Sequence
 		return p.state, p.asked, p.apply(last)
 	}
-	if newest.Ends() {
+	if newest.Over() {
 		return &execution.State{Key: p.state.Key, Sequence: last.Sequence, Run: &execution.Run{}}, nil, nil
 	}
 	err = r.journals.Read(ctx, r.store.ShardOf(key), key, p.first, last.Sequence, func(e journal.Entry) (bool, error) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +19,9 @@ import (
 
 // retryDelay is how long a table waits before it tries again after a watch could not begin or has ended.
 const retryDelay = 500 * time.Millisecond
+
+// All returns the records of all namespaces.
+func (f Fixed) All() []schedule.Namespace { return slices.Collect(maps.Values(f)) }
 
 // errEnded means that a watch has ended by itself.
 var errEnded = errors.New("the watch has ended")
@@ -51,6 +56,16 @@ func (t *Table) Get(name string) (schedule.Namespace, bool) {
 	defer t.mu.RUnlock()
 	record, ok := t.records[name]
 	return record, ok
+}
+
+// All returns the records of all namespaces.
+func (t *Table) All() []schedule.Namespace {
+	if t == nil {
+		return nil
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Values(t.records))
 }
 
 // Run keeps the table up to date until ctx ends. It starts a new watch when one ends, and when the connection has come back:
@@ -150,6 +165,8 @@ type Source interface {
 	// Get returns the record of a namespace, and whether there is one. It answers from memory and never waits. The record is
 	// shared: do not change what it points to.
 	Get(name string) (schedule.Namespace, bool)
+	// All returns the records of all namespaces, in no order.
+	All() []schedule.Namespace
 }
 
 // Fixed has namespaces that never change, by name. A nil Fixed has none.

@@ -159,6 +159,7 @@ func TestNoTableAndFixedTable(t *testing.T) {
 	for _, source := range []namespaces.Source{none, namespaces.Fixed(nil), namespaces.Fixed{"b": {}}} {
 		_, ok := source.Get("a")
 		assert.False(t, ok)
+		assert.Len(t, source.All(), map[bool]int{true: 1}[source != nil && len(source.All()) > 0])
 	}
 	record, ok := namespaces.Fixed{"a": {Name: "a", Version: 3}}.Get("a")
 	assert.True(t, ok)

@@ -76,6 +76,9 @@ type anybody struct{ conn call.Requester }
 
 func (a anybody) For(schedule.Key) call.Requester { return a.conn }
 
+// Owner returns the process that comes first for an execution; "" if none is known. It waits for nothing, so it knows nobody at first.
+func (o *Owners) Owner(execution schedule.Key) string { return o.owner(execution) }
+
 // For implements [Router].
 func (o *Owners) For(execution schedule.Key) call.Requester { return requester{o, execution} }
 

@@ -32,6 +32,8 @@ func (d definitions) apply(ctx context.Context, tx *sql.Tx, s *source, found []b
 func (d definitions) indexes() string { return indexes }
 
 // share is small: under load the index would rather be behind than in the way.
+func (d definitions) expire(context.Context, *database, time.Time) error { return nil }
+
 func (d definitions) share() time.Duration { return 40 }
 
 func (d definitions) batch() int { return 256 }

@@ -45,6 +45,8 @@ type run struct {
 	start, began, close time.Time
 	events, bytes       int64
 	transitions         int64
+	// removed says that the run has been deleted.
+	removed bool
 	// set says that more has changed than what grows with each entry; attributes says that search attributes have.
 	set, attributes bool
 }
@@ -55,6 +57,9 @@ func (w *entryWriter) entry(key schedule.Key, entry *execution.Entry, sequence u
 		part := &entry.Parts[i]
 		r, err := w.run(key, part)
 		if err != nil {
+			return err
+		}
+		if err := w.remove(key, part); err != nil {
 			return err
 		}
 		if r == nil || sequence <= r.sequence {
@@ -173,6 +178,20 @@ func (r *run) decode() error {
 	return proto.Unmarshal(r.encoded, r.info)
 }
 
+// remove notes that runs have been deleted. It does no harm to note it again.
+func (w *entryWriter) remove(key schedule.Key, part *execution.Part) error {
+	for _, runID := range part.Removed {
+		r, err := w.run(key, &execution.Part{RunID: runID, First: 1})
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			r.removed = true
+		}
+	}
+	return nil
+}
+
 // flush writes the runs that have changed.
 func (w *entryWriter) flush() error {
 	for _, r := range w.order {
@@ -184,6 +203,9 @@ func (w *entryWriter) flush() error {
 }
 
 func (w *entryWriter) write(r *run) error {
+	if r.removed {
+		return removeExecutions(w.ctx, w.tx, "number = ?", r.number)
+	}
 	encoded := r.encoded
 	if r.info != nil {
 		var err error

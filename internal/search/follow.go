@@ -52,6 +52,8 @@ type contents interface {
 	latest(ctx context.Context, f *follower) error
 	// indexes are the statements that make what queries need to be fast. They may run again.
 	indexes() string
+	// expire removes what is kept no longer.
+	expire(ctx context.Context, db *database, now time.Time) error
 	// share bounds the time for following: one part in so many.
 	share() time.Duration
 	// batch is how many messages are read and stored at once.
@@ -163,6 +165,9 @@ func (f *follower) catchUp(ctx context.Context) error {
 			return err
 		}
 		f.reached[i] = begin
+	}
+	if err := f.of.expire(ctx, f.db, asked); err != nil {
+		return err
 	}
 	if err := f.complete(ctx); err != nil {
 		return storeError{fmt.Errorf("complete the index: %w", err)}

@@ -31,6 +31,8 @@ type journals struct {
 	log   *slog.Logger
 	// created is when each namespace was created, or deleted if that is later.
 	created map[string]time.Time
+	// expired is when expired runs were last looked for.
+	expired time.Time
 	// seen are the search attributes of which the database has a type, by namespace and name.
 	seen map[[2]string]bool
 }
@@ -133,12 +135,18 @@ func (j *journals) records(ctx context.Context, tx *sql.Tx, s *source, found []b
 		var created time.Time
 		if kv.IsTombstone(m.Header) {
 			created = (cursor{}).after(found[i : i+1]).time
+			if err := keeps(ctx, tx, name, nil); err != nil {
+				return err
+			}
 		} else {
 			var record schedule.Namespace
 			if err := json.Unmarshal(m.Data, &record); err != nil {
 				continue // the frontend complains about it
 			}
 			created = record.CreateTime
+			if err := keeps(ctx, tx, name, &record); err != nil {
+				return err
+			}
 		}
 		if err := j.remove(ctx, tx, name, created); err != nil {
 			return err
@@ -153,13 +161,8 @@ func (j *journals) remove(ctx context.Context, tx *sql.Tx, namespace string, cre
 		return nil
 	}
 	before := created.Add(-clockDifference).UnixMicro()
-	for _, statement := range []string{
-		"DELETE FROM execution_attributes WHERE owner IN (SELECT number FROM executions WHERE namespace = ? AND start_time < ?)",
-		"DELETE FROM executions WHERE namespace = ? AND start_time < ?",
-	} {
-		if _, err := tx.ExecContext(ctx, statement, namespace, before); err != nil {
-			return err
-		}
+	if err := removeExecutions(ctx, tx, "namespace = ? AND start_time < ?", namespace, before); err != nil {
+		return err
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM attribute_types WHERE namespace = ? AND NOT EXISTS
 		(SELECT 1 FROM executions WHERE namespace = ?) AND NOT EXISTS (SELECT 1 FROM schedules WHERE namespace = ?)`,

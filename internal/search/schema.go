@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
-const schemaVersion = 8
+const schemaVersion = 9
 
 // schema has the tables.
 //
@@ -113,6 +113,10 @@ CREATE TABLE added_types (
 	name      TEXT    NOT NULL,
 	type      INTEGER NOT NULL, -- with which the attribute was added to the namespace
 	PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE retentions (
+	namespace TEXT    PRIMARY KEY,
+	keep      INTEGER NOT NULL -- for how long a run is kept after its end, in microseconds
 ) WITHOUT ROWID;
 CREATE TABLE namespaces (
 	name    TEXT    PRIMARY KEY,

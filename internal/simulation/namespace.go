@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,6 +47,14 @@ func (w *world) Get(name string) (schedule.Namespace, bool) {
 		return *s.record.Load(), true
 	}
 	return schedule.Namespace{}, false
+}
+
+// All implements namespaces.Source.
+func (w *world) All() (all []schedule.Namespace) {
+	for _, name := range slices.Sorted(maps.Keys(w.spaces)) {
+		all = append(all, *w.spaces[name].record.Load())
+	}
+	return all
 }
 
 // limit sets the limits of the namespace. The other one has none as long as the limits do not change.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,13 +37,22 @@ const mostRead = 3
 func (n *node) Subject(ctx context.Context, stream, subject string, from uint64, limit int) ([]bus.Message, error) {
 	return ask(ctx, n, whatGet, subject+" from "+strconv.FormatUint(from, 10), func(time.Time) (found []bus.Message, err error) {
 		seen := n.world.seen(stream)
-		for _, m := range n.world.server.OfSubject(stream, subject) {
+		all := n.world.server.OfSubject(stream, subject)
+		if strings.Contains(subject, "*") {
+			all = n.world.server.Messages(stream, subject)
+		}
+		for _, m := range all {
 			if m.Sequence >= from && m.Sequence <= seen && len(found) < min(limit, mostRead) {
 				found = append(found, bus.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data})
 			}
 		}
 		return found, nil
 	})
+}
+
+// Floor implements bus.Streams.
+func (n *node) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
+	return streams{n}.Floor(ctx, stream, consumer)
 }
 
 // Counts implements bus.Streams.

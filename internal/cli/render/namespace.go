@@ -112,6 +112,7 @@ func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.Namesp
 	rows := [][]string{
 		{"Requests", orNone(requests)}, {"Actions", orNone(actions)}, {"Schedules", maxSchedules},
 		{"Pending runs", orNone(limitText(limits.MaxPendingRuns))}, {"Events", "kept " + retention},
+		{"Ended runs", "of workflows kept " + retentionText(schedule.Duration(limits.KeepsRuns()))},
 		{"Workflow requests", rateText(cmp.Or(limits.WorkflowRequestsPerSecond, schedule.DefaultWorkflowRequestsPerSecond)) + " a second", atEach},
 		{"Workflow lists", rateText(cmp.Or(limits.WorkflowListsPerSecond, schedule.DefaultWorkflowListsPerSecond)) + " a second", atEach},
 		{"Workflow polls", strconv.Itoa(cmp.Or(limits.MaxWorkflowPolls, schedule.DefaultMaxWorkflowPolls)), atEach},

@@ -42,6 +42,7 @@ Limits
   Schedules          1000000                   1 now
   Pending runs       5                         4 now
   Events             kept 36h
+  Ended runs         of workflows kept 3 days
   Workflow requests  10000 a second            at each gateway
   Workflow lists     500 a second              at each gateway
   Workflow polls     10000                     at each gateway

@@ -1,0 +1,188 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// removalsAtOnce is how many entries of one workflow ID are removed at once.
+const removalsAtOnce = 32
+
+// remove deletes a run, for everybody and at once, by an entry. The other entries of the run are removed afterwards: see removeRuns.
+func (s *Service) remove(ctx context.Context, key schedule.Key, r *workflowservice.DeleteWorkflowExecutionRequest) (reply proto.Message, err error) {
+	err = s.with(ctx, key, func(of *slot) (err error) {
+		for range maxTries {
+			reply, err = s.tryRemove(ctx, of, r.GetWorkflowExecution().GetRunId())
+			if !errors.Is(err, journal.ErrConflict) {
+				return err
+			}
+			metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
+		}
+		return serviceerror.NewUnavailable("other processes work on the execution: try again")
+	})
+	return reply, err
+}
+
+// tryRemove is remove for a caller that has the turn. The error wraps journal.ErrConflict if another process was faster.
+func (s *Service) tryRemove(ctx context.Context, of *slot, runID string) (proto.Message, error) {
+	state, err := s.run(ctx, of, runID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.decide(ctx, of, execution.Delete{RunID: state.Run.ID})
+	if err != nil {
+		return nil, err
+	}
+	return s.carryOut(ctx, of, d)
+}
+
+// doomed is an entry to be removed.
+type doomed struct {
+	sequence uint64
+	entry    *execution.Entry
+}
+
+// removeRuns removes the entries of runs that have been deleted, except those that other runs need: the entry that also ends the run before, or begins
+// the next one, and what a run that a reset has begun has its events from. To do it again does no harm.
+func (s *Service) removeRuns(ctx context.Context, key schedule.Key, runIDs []string) error {
+	gone := map[string]bool{}
+	for _, id := range runIDs {
+		gone[id] = true
+	}
+	all, err := s.ofRuns(ctx, key, gone)
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	floor, err := s.floor(ctx, s.shardOf(key))
+	if err != nil {
+		return err
+	}
+	return s.removeEntries(ctx, key, all, 0, floor)
+}
+
+// ofRuns returns the entries about runs that have been deleted, and about nothing else.
+func (s *Service) ofRuns(ctx context.Context, key schedule.Key, gone map[string]bool) (all []doomed, err error) {
+	err = s.with(ctx, key, func(of *slot) error {
+		if _, err := s.refresh(ctx, of); err != nil {
+			return err
+		}
+		if of.state.Sequence == 0 {
+			return nil
+		}
+		return s.journals.Read(ctx, of.shard, key, 1, of.state.Sequence, func(e journal.Entry) (bool, error) {
+			entry, err := execution.ParseEntry(e.Data)
+			if err == nil && only(entry, gone) && !entry.Gone() && !of.state.Run.Uses(e.Sequence, e.Sequence+1) {
+				all = append(all, doomed{e.Sequence, entry})
+			}
+			return true, err
+		})
+	})
+	return all, err
+}
+
+// only reports whether an entry is about some runs only.
+func only(entry *execution.Entry, runs map[string]bool) bool {
+	for i := range entry.Parts {
+		if !runs[entry.Parts[i].RunID] {
+			return false
+		}
+	}
+	return true
+}
+
+// turn is 0, 1 or 2, by when the entry is removed.
+func (d doomed) turn(last uint64) int {
+	switch {
+	case d.sequence == last:
+		return 2
+	case d.entry.Parts[len(d.entry.Parts)-1].First == 0:
+		return 0
+	}
+	return 1
+}
+
+// removeEntries removes entries, and the delayed messages that they have armed, once the work of the entries is done. The entries with which runs begin go
+// first, because without its beginning a run is taken for gone, and the entry last goes last, because whoever finds it begins again.
+func (s *Service) removeEntries(ctx context.Context, key schedule.Key, all []doomed, last, floor uint64) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if err := s.settleEntries(ctx, key, all, floor); err != nil {
+		return err
+	}
+	for turn := range 3 {
+		var group errgroup.Group
+		group.SetLimit(removalsAtOnce)
+		for _, d := range all {
+			if d.turn(last) == turn {
+				group.Go(func() error { return s.removeEntry(ctx, key, d) })
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) removeEntry(ctx context.Context, key schedule.Key, d doomed) error {
+	shard, names := s.shardOf(key), s.config.Names
+	for i := range d.entry.Parts {
+		if armed := d.entry.Parts[i].Armed; armed != nil && armed.After(s.config.Now()) {
+			if err := s.bus.Purge(ctx, names.TaskStream(shard), names.ExecutionTimer(shard, key, *armed)); err != nil {
+				return err
+			}
+		}
+	}
+	return s.bus.Remove(ctx, names.JournalStream(shard), d.sequence)
+}
+
+// floor returns the sequence up to which the work of all entries of a shard is done.
+func (s *Service) floor(ctx context.Context, shard int) (uint64, error) {
+	transfer := s.config.Names.Transfer(shard)
+	return s.bus.Floor(ctx, transfer.Stream, transfer.Config.Durable)
+}
+
+// settleEntries does what entries above the floor make due and is still to be done. Mostly there are none.
+func (s *Service) settleEntries(ctx context.Context, key schedule.Key, all []doomed, floor uint64) error {
+	for _, d := range all {
+		if d.sequence <= floor {
+			continue
+		}
+		work, err := s.owed(ctx, key, d.entry)
+		if err != nil {
+			return err
+		}
+		work.Removals = nil
+		if err := s.perform(ctx, key, &work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clockDifference is how much the clocks of two machines may differ.
+const clockDifference = time.Minute
+
+// expired reports whether a run has ended so long ago that it may be removed at any moment.
+func (s *Service) expired(key schedule.Key, run *execution.Run) bool {
+	if run.Open() || run.Close.IsZero() {
+		return false
+	}
+	record, known := s.config.Namespaces.Get(key.Namespace)
+	return known && !s.config.Now().Before(run.Close.Add(record.Limits.KeepsRuns()))
+}

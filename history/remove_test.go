@@ -1,0 +1,235 @@
+package history
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commandpb "go.temporal.io/api/command/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// deleteRun deletes a run.
+func (b *bundle) deleteRun(id, runID string) error {
+	b.Helper()
+	_, err := ask[workflowservice.DeleteWorkflowExecutionResponse](b, subjects.VerbDelete, id, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: space, WorkflowExecution: b.execution(id, runID),
+	})
+	return err
+}
+
+// requireGone requires that nobody finds a run.
+func (b *bundle) requireGone(id, runID string) {
+	b.Helper()
+	_, err := ask[workflowservice.DescribeWorkflowExecutionResponse](b, subjects.VerbDescribe, id, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: space, Execution: b.execution(id, runID),
+	})
+	var notFound *serviceerror.NotFound
+	require.ErrorAs(b, err, &notFound)
+}
+
+// stored returns the messages of the journal of a workflow.
+func (b *bundle) stored(id string) []bus.Message {
+	b.Helper()
+	key := b.key(id)
+	shard := subjects.ShardOf(key, b.facts.Shards)
+	found, err := natstest.Bus(b, b.js).Subject(b.Context(), b.names.JournalStream(shard), b.names.Journal(shard, key), 1, 1000)
+	require.NoError(b, err)
+	return found
+}
+
+// entries returns the journal of a workflow.
+func (b *bundle) entries(id string) (all []*execution.Entry) {
+	b.Helper()
+	for _, m := range b.stored(id) {
+		entry, err := execution.ParseEntry(m.Data)
+		require.NoError(b, err)
+		all = append(all, entry)
+	}
+	return all
+}
+
+// awaitEntries waits until the journal of a workflow has a number of entries.
+func (b *bundle) awaitEntries(id string, n int) {
+	b.Helper()
+	natstest.Eventually(b, natstest.Patience, "the entries are removed", func() bool { return len(b.stored(id)) == n })
+}
+
+// TestDelete: a run that is deleted is gone at once, for a process that knows it and for one that does not, and its entries go. What a schedule or a
+// parent waits for is told. The ID can be used again.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, stop := b.run()
+	run := b.start("w")
+	b.complete(b.pollWorkflow(), marker(10))
+	require.NoError(t, b.deleteRun("w", ""))
+	b.requireGone("w", "")
+	b.requireGone("w", run)
+	var notFound *serviceerror.NotFound
+	require.ErrorAs(t, b.deleteRun("w", run), &notFound)
+	b.awaitEntries("w", 1) // it stands for the run, for those who follow the journal
+	stop()
+	b.run()
+	b.requireGone("w", "")
+	again := b.start("w")
+	require.NotEqual(t, run, again)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, b.describe("w", "").WorkflowExecutionInfo.Status)
+	b.requireGone("w", run)
+}
+
+// TestDeleteOneOfMany: the runs before and after stay as they are, and so does what a run that a reset has begun has from the deleted one.
+func TestDeleteOneOfMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, stop := b.run()
+	first := b.start("w")
+	b.complete(b.pollWorkflow(), marker(10))
+	b.signal("w", "s")
+	second := b.reset("w", first, 4)
+	want := b.events("w", second, 0)
+	require.NoError(t, b.deleteRun("w", first))
+	b.requireGone("w", first)
+	stop()
+	b.run()
+	b.requireGone("w", first)
+	require.Len(t, b.events("w", second, 0), len(want))
+	require.NoError(t, b.deleteRun("w", second))
+	b.requireGone("w", second)
+	b.requireGone("w", "")
+}
+
+// clock is a clock that the test moves.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// keeping runs history with a clock, with which it looks for expired runs all the time.
+func (b *bundle) keeping(c *clock) (stop func()) {
+	b.Helper()
+	_, stop = b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, 50*time.Millisecond })
+	return stop
+}
+
+// continued is a command that continues a workflow as new.
+func continued() *commandpb.Command {
+	return &commandpb.Command{
+		CommandType: enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION,
+		Attributes: &commandpb.Command_ContinueAsNewWorkflowExecutionCommandAttributes{
+			ContinueAsNewWorkflowExecutionCommandAttributes: &commandpb.ContinueAsNewWorkflowExecutionCommandAttributes{},
+		},
+	}
+}
+
+// TestRetention: a run goes when its namespace has kept it for its retention, with all that is stored of it, and not before. Those that are in progress
+// stay, however old they are, and lose the runs before them.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	b.keeping(c)
+	ended := b.start("ended")
+	b.complete(b.pollWorkflow(), end())
+	chain := b.start("chain")
+	b.complete(b.pollWorkflow(), continued())
+	b.settled()
+	open := b.start("open")
+	c.advance(schedule.DefaultWorkflowRetention - time.Minute)
+	b.signal("open", "1")
+	later := b.start("later")
+	c.advance(2*time.Minute + clockDifference)
+	b.awaitEntries("ended", 0)
+	b.requireGone("ended", "")
+	b.requireGone("ended", ended)
+	natstest.Eventually(t, natstest.Patience, "the first run of the chain is removed", func() bool {
+		return b.entries("chain")[0].Parts[0].RunID == chain && b.entries("chain")[0].Ends()
+	})
+	b.requireGone("chain", chain)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, b.describe("chain", "").WorkflowExecutionInfo.Status)
+	require.NotEmpty(t, b.events("chain", "", 0))
+	require.NotEmpty(t, b.events("open", open, 0))
+	require.NotEmpty(t, b.events("later", later, 0))
+	require.NotEqual(t, ended, b.start("ended"), "the ID is free")
+}
+
+// TestRetentionAfterADelete: what stands for a deleted run goes too.
+func TestRetentionAfterADelete(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	b.keeping(c)
+	b.start("w")
+	require.NoError(t, b.deleteRun("w", ""))
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	require.NoError(t, b.deleteRun("w", ""))
+	b.awaitEntries("w", 2)
+	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+	b.awaitEntries("w", 0)
+	b.requireGone("w", "")
+}
+
+// TestRetentionKeepsWhatAResetNeeds: a run that a reset has begun has its first events from a run that has expired.
+func TestRetentionKeepsWhatAResetNeeds(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	b.keeping(c)
+	before := b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	request := startRequest("w")
+	request.RequestId = "another"
+	got, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", request)
+	require.NoError(t, err)
+	base := got.RunId
+	b.complete(b.pollWorkflow(), end())
+	c.advance(schedule.DefaultWorkflowRetention - time.Minute)
+	run := b.reset("w", base, 4)
+	want := b.events("w", run, 0)
+	c.advance(2*time.Minute + clockDifference)
+	natstest.Eventually(t, natstest.Patience, "the first run is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == base })
+	b.requireGone("w", before)
+	require.Len(t, b.events("w", run, 0), len(want))
+	_, err = ask[workflowservice.ResetWorkflowExecutionResponse](b, subjects.VerbReset, "w", b.resetRequest("w", base, 4))
+	require.Error(t, err, "a run that has expired may go at any moment")
+	_, err = ask[workflowservice.TerminateWorkflowExecutionResponse](b, subjects.VerbTerminate, "w", &workflowservice.TerminateWorkflowExecutionRequest{
+		Namespace: space, WorkflowExecution: b.execution("w", ""),
+	})
+	require.NoError(t, err)
+	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+	b.awaitEntries("w", 0)
+}
+
+// TestRemovalIsInterrupted: a process dies in the midst of a removal. What is left of the run is taken for nothing, and the next process removes it.
+func TestRemovalIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for left := 1; left < 4; left++ {
+		b, c := setup(t), &clock{}
+		_, stop := b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, time.Hour })
+		run := b.start("w")
+		b.complete(b.pollWorkflow(), end())
+		b.settled()
+		stop()
+		streams, shard := natstest.Bus(b, b.js), subjects.ShardOf(b.key("w"), b.facts.Shards)
+		found := b.stored("w")
+		for _, m := range found[:min(left, len(found)-1)] {
+			require.NoError(t, streams.Remove(t.Context(), b.names.JournalStream(shard), m.Sequence))
+		}
+		c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+		_, stop = b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, time.Hour })
+		b.requireGone("w", "")
+		b.requireGone("w", run)
+		again := b.start("w")
+		require.NotEqual(t, run, again)
+		stop()
+		b.keeping(c)
+		natstest.Eventually(t, natstest.Patience, "the rest is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == again })
+	}
+}
