@@ -41,7 +41,14 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 	if activity.CancelEvent != 0 {
 		return false, enumspb.RETRY_STATE_CANCEL_REQUESTED
 	}
-	pause, state := nextAttempt(activity.Attributes.GetRetryPolicy(), activity.Attempt, failure, tx.now, activity.expires())
+	expires, attempt := activity.expires(), activity.Attempt
+	if activity.paused() {
+		expires = time.Time{}
+	}
+	if activity.Reset {
+		attempt = 0
+	}
+	pause, state := nextAttempt(activity.Attributes.GetRetryPolicy(), attempt, failure, tx.now, expires)
 	if state != enumspb.RETRY_STATE_IN_PROGRESS {
 		return false, state
 	}
@@ -50,13 +57,17 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 		return false, enumspb.RETRY_STATE_INTERNAL_SERVER_ERROR
 	}
 	details := activity.Details
-	if beat, ok := tx.run.Heartbeats[activity.Event]; ok && beat.Attempt == activity.Attempt && beat.Details != nil {
+	if beat, ok := tx.run.beatOf(&activity); ok && beat.Details != nil {
 		details = beat.Details
+	}
+	if activity.Forget {
+		details = nil
 	}
 	delete(tx.run.Heartbeats, activity.Event)
 	tx.setActivity(ActivityRecord{
-		Event: activity.Event, Attempt: activity.Attempt + 1, Due: tx.now.Add(pause), Waiting: pause > 0,
+		Event: activity.Event, Attempt: attempt + 1, Due: tx.now.Add(pause), Waiting: pause > 0,
 		LastFailure: encoded, Details: details, LastIdentity: activity.Identity, LastEnd: tx.now,
+		Stamp: activity.nextStamp(), Pause: activity.Pause, Options: activity.Options,
 	})
 	return true, enumspb.RETRY_STATE_IN_PROGRESS
 }
@@ -74,23 +85,27 @@ func after(from time.Time, timeout time.Duration) time.Time {
 	return from.Add(timeout)
 }
 
-// nextTimeout returns what times out next of an activity, and when; zero if nothing does.
+// nextTimeout returns what times out next of an activity, and when; zero if nothing does. While an activity is paused, only an attempt that a worker
+// has can time out.
 func (r *Run) nextTimeout(a *Activity) (time.Time, enumspb.TimeoutType) {
 	at, kind := a.expires(), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
+	if a.paused() {
+		at = time.Time{}
+	}
 	earlier := func(t time.Time, of enumspb.TimeoutType) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at, kind = t, of
 		}
 	}
 	if a.Started.IsZero() {
-		if !a.Waiting {
+		if !a.Waiting && !a.paused() {
 			earlier(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
 		}
 		return at, kind
 	}
 	earlier(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
 	last := a.Started
-	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt && beat.Time.After(last) {
+	if beat, ok := r.beatOf(a); ok && beat.Time.After(last) {
 		last = beat.Time
 	}
 	earlier(after(last, a.Attributes.GetHeartbeatTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_HEARTBEAT)
@@ -118,10 +133,16 @@ func (tx *transition) timeOutActivity(activity Activity, kind enumspb.TimeoutTyp
 	})
 }
 
+// beatOf returns the last heartbeat of the attempt in progress, if there was one.
+func (r *Run) beatOf(a *Activity) (Heartbeat, bool) {
+	beat, ok := r.Heartbeats[a.Event]
+	return beat, ok && beat.Attempt == a.Attempt && beat.Stamp == a.Stamp
+}
+
 // details are what the last heartbeat of an activity said; nil if there was none.
 func (r *Run) details(a *Activity) *commonpb.Payloads {
 	encoded := a.Details
-	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt && beat.Details != nil {
+	if beat, ok := r.beatOf(a); ok && beat.Details != nil {
 		encoded = beat.Details
 	}
 	if encoded == nil {

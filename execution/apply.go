@@ -118,7 +118,9 @@ func (r *Run) apply(part *Part) error {
 func (r *Run) add(part *Part) {
 	for _, record := range part.Activities {
 		if activity, ok := r.Activities[record.Event]; ok {
-			activity.ActivityRecord = record
+			if err := activity.set(record); err != nil {
+				return err
+			}
 			r.Activities[record.Event] = activity
 		}
 	}
@@ -144,6 +146,7 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		r.Activities[event.GetEventId()] = Activity{
 			Scheduled:      event.GetEventTime().AsTime(),
+			Original:       event.GetActivityTaskScheduledEventAttributes(),
 			Attributes:     event.GetActivityTaskScheduledEventAttributes(),
 			ActivityRecord: ActivityRecord{Event: event.GetEventId(), Attempt: 1},
 		}

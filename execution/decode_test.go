@@ -10,7 +10,7 @@ import (
 
 // FuzzParseToken: what a client sends as a token is a token or an error, and a token comes back as it was.
 func FuzzParseToken(f *testing.F) {
-	f.Add(Token{"default", "w", "run", 5, 6, 2, noon}.Marshal())
+	f.Add(Token{"default", "w", "run", 5, 6, 2, 1, noon}.Marshal())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		token, err := ParseToken(data)

@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -40,12 +39,9 @@ func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
 	if !r.Open() {
 		return response
 	}
-	for _, activity := range r.Activities {
+	for _, activity := range ordered(r.Activities) {
 		response.PendingActivities = append(response.PendingActivities, r.pending(&activity))
 	}
-	slices.SortFunc(response.PendingActivities, func(a, b *workflowpb.PendingActivityInfo) int {
-		return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
-	})
 	for event, child := range ordered(r.Children) {
 		response.PendingChildren = append(response.PendingChildren, r.pendingChild(event, child))
 	}
@@ -86,19 +82,42 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, HeartbeatDetails: r.details(a), LastStartedTime: timestamp(a.Started),
 		Attempt: a.Attempt, MaximumAttempts: policy.GetMaximumAttempts(), ScheduledTime: timestamppb.New(a.Scheduled),
 		ExpirationTime: timestamp(a.expires()), LastFailure: a.lastFailure(), LastWorkerIdentity: a.LastIdentity,
-		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: a.Attributes.GetPriority(),
+		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: a.Attributes.GetPriority(), ActivityOptions: optionsOf(a.Attributes),
 	}
-	if beat, ok := r.Heartbeats[a.Event]; ok && beat.Attempt == a.Attempt {
+	if beat, ok := r.beatOf(a); ok {
 		info.LastHeartbeatTime = timestamppb.New(beat.Time)
 	}
-	if a.Waiting {
+	if a.Reset {
+		info.Attempt = 1 // the next one; that in progress does not count any more
+	}
+	if a.Waiting && !a.paused() {
 		info.NextAttemptScheduleTime = timestamppb.New(a.Due)
 		info.CurrentRetryInterval = durationpb.New(a.Due.Sub(a.LastEnd))
 	}
 	if !a.Started.IsZero() {
 		info.State, info.LastWorkerIdentity = a.inProgress(), a.Identity
 	}
+	if a.paused() {
+		a.describePause(info)
+	}
 	return info
+}
+
+// describePause says who has paused an activity. One that is asked to end stays so.
+func (a *Activity) describePause(info *workflowpb.PendingActivityInfo) {
+	info.Paused = true
+	info.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{
+		PauseTime: timestamppb.New(a.Pause.Since),
+		PausedBy: &workflowpb.PendingActivityInfo_PauseInfo_Manual_{Manual: &workflowpb.PendingActivityInfo_PauseInfo_Manual{
+			Identity: a.Pause.Identity, Reason: a.Pause.Reason,
+		}},
+	}
+	switch info.GetState() {
+	case enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
+		info.State = enumspb.PENDING_ACTIVITY_STATE_PAUSED
+	case enumspb.PENDING_ACTIVITY_STATE_STARTED:
+		info.State = enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED
+	}
 }
 
 func (r *Run) pendingChild(event int64, child Child) *workflowpb.PendingChildExecutionInfo {

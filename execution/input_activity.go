@@ -14,9 +14,10 @@ import (
 // RequestID gets the same reply. The error is NotFound if the attempt is no longer wanted.
 type StartActivity struct {
 	RunID string
-	// Event and Attempt are those of the [Offer].
+	// Event, Attempt and Stamp are those of the [Offer].
 	Event   int64
 	Attempt int32
+	Stamp   int32
 	// RequestID identifies the poll, and Identity its worker.
 	RequestID, Identity string
 }
@@ -28,10 +29,13 @@ func (in StartActivity) decide(tx *transition) (proto.Message, error) {
 		return nil, errActivityNotFound
 	}
 	activity, ok := tx.run.Activities[in.Event]
-	if !ok || activity.Attempt != in.Attempt || activity.Waiting {
+	if !ok || activity.Attempt != in.Attempt || activity.Stamp != in.Stamp || activity.Waiting {
 		return nil, errActivityNotFound
 	}
 	if activity.Started.IsZero() {
+		if activity.paused() {
+			return nil, errActivityNotFound // it is offered again when it goes on
+		}
 		record := activity.ActivityRecord
 		record.Started, record.RequestID, record.Identity = tx.now, in.RequestID, in.Identity
 		tx.setActivity(record)
@@ -48,7 +52,7 @@ func (tx *transition) attempt(activity *Activity) *workflowservice.PollActivityT
 	return &workflowservice.PollActivityTaskQueueResponse{
 		TaskToken: Token{
 			Namespace: tx.before.Key.Namespace, WorkflowID: tx.before.Key.WorkflowID, RunID: tx.run.ID,
-			Scheduled: activity.Event, Attempt: activity.Attempt, StartedTime: activity.Started,
+			Scheduled: activity.Event, Attempt: activity.Attempt, Stamp: activity.Stamp, StartedTime: activity.Started,
 		}.Marshal(),
 		WorkflowNamespace: tx.before.Key.Namespace, WorkflowType: tx.run.Attributes.GetWorkflowType(), WorkflowExecution: tx.execution(),
 		ActivityType: asked.GetActivityType(), ActivityId: asked.GetActivityId(), Header: asked.GetHeader(), Input: asked.GetInput(),
@@ -78,7 +82,7 @@ func (tx *transition) find(of activityOf) (Activity, error) {
 	}
 	if token := of.token; token != nil {
 		activity, ok := tx.run.Activities[token.Scheduled]
-		if !ok || activity.Attempt != token.Attempt || !activity.Started.Equal(token.StartedTime) {
+		if !ok || activity.Attempt != token.Attempt || activity.Stamp != token.Stamp || !activity.Started.Equal(token.StartedTime) {
 			return Activity{}, errActivityNotFound
 		}
 		return activity, nil
@@ -232,8 +236,10 @@ type BeatActivity struct {
 func (BeatActivity) cause() string { return "heartbeat" }
 
 func (in BeatActivity) decide(tx *transition) (proto.Message, error) {
-	requested, err := tx.beatActivity(activityOf{token: &in.Token}, in.Request.GetDetails())
-	return &workflowservice.RecordActivityTaskHeartbeatResponse{CancelRequested: requested}, err
+	activity, err := tx.beatActivity(activityOf{token: &in.Token}, in.Request.GetDetails())
+	return &workflowservice.RecordActivityTaskHeartbeatResponse{
+		CancelRequested: activity.CancelEvent != 0, ActivityPaused: activity.paused(), ActivityReset: activity.Reset,
+	}, err
 }
 
 // BeatActivityByID is [BeatActivity] for a caller without a token. The reply is a *workflowservice.RecordActivityTaskHeartbeatByIdResponse.
@@ -244,25 +250,28 @@ type BeatActivityByID struct {
 func (BeatActivityByID) cause() string { return "heartbeat" }
 
 func (in BeatActivityByID) decide(tx *transition) (proto.Message, error) {
-	requested, err := tx.beatActivity(activityOf{runID: in.Request.GetRunId(), id: in.Request.GetActivityId()}, in.Request.GetDetails())
-	return &workflowservice.RecordActivityTaskHeartbeatByIdResponse{CancelRequested: requested}, err
+	activity, err := tx.beatActivity(activityOf{runID: in.Request.GetRunId(), id: in.Request.GetActivityId()}, in.Request.GetDetails())
+	return &workflowservice.RecordActivityTaskHeartbeatByIdResponse{
+		CancelRequested: activity.CancelEvent != 0, ActivityPaused: activity.paused(), ActivityReset: activity.Reset,
+	}, err
 }
 
-func (tx *transition) beatActivity(of activityOf, details *commonpb.Payloads) (cancelRequested bool, err error) {
+// beatActivity notes a heartbeat, and returns the activity.
+func (tx *transition) beatActivity(of activityOf, details *commonpb.Payloads) (Activity, error) {
 	activity, err := tx.find(of)
 	switch {
 	case err != nil:
-		return false, err
+		return Activity{}, err
 	case activity.Started.IsZero():
-		return false, errActivityNotFound
+		return Activity{}, errActivityNotFound
 	}
-	beat := Heartbeat{Attempt: activity.Attempt, Time: tx.now}
+	beat := Heartbeat{Attempt: activity.Attempt, Stamp: activity.Stamp, Time: tx.now}
 	if details != nil {
 		if beat.Details, err = proto.Marshal(details); err != nil {
-			return false, serviceerror.NewInvalidArgument("Details: " + err.Error())
+			return Activity{}, serviceerror.NewInvalidArgument("Details: " + err.Error())
 		}
 	}
 	tx.beat = &Beat{activity.Event, beat}
 	tx.run.Heartbeats[activity.Event] = beat
-	return activity.CancelEvent != 0, nil
+	return activity, nil
 }

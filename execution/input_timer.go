@@ -55,7 +55,7 @@ func (r *Run) deadline() (at time.Time, happen func(*transition)) {
 		consider(timer.Fires, timer.Event, func(tx *transition) { tx.fire(id, timer) })
 	}
 	for scheduled, activity := range r.Activities {
-		if activity.Waiting {
+		if activity.Waiting && !activity.paused() {
 			consider(activity.Due, scheduled, func(tx *transition) { tx.activityDue(activity) })
 		}
 		expires, kind := r.nextTimeout(&activity)

@@ -169,7 +169,7 @@ func (m *model) take(offer Offer) {
 	request := fmt.Sprintf("poll-%d", m.polls)
 	var in Input = StartWorkflowTask{RunID: offer.RunID, Event: offer.Event, Attempt: offer.Attempt, Queue: offer.Queue, RequestID: request}
 	if offer.Activity {
-		in = StartActivity{RunID: offer.RunID, Event: offer.Event, Attempt: offer.Attempt, RequestID: request}
+		in = StartActivity{RunID: offer.RunID, Event: offer.Event, Attempt: offer.Attempt, Stamp: offer.Stamp, RequestID: request}
 	}
 	m.decide(in)
 	require.NoError(m.t, m.err, "a task that is offered can be taken")
@@ -292,11 +292,15 @@ func (m *model) activity(t *rapid.T) {
 		}
 	}
 	args := map[string]string{
-		"id":      rapid.SampledFrom(ids).Draw(t, "id"),
-		"details": "d",
-		"final":   rapid.SampledFrom([]string{"", "", "yes"}).Draw(t, "final"),
+		"id":       rapid.SampledFrom(ids).Draw(t, "id"),
+		"details":  "d",
+		"final":    rapid.SampledFrom([]string{"", "", "yes"}).Draw(t, "final"),
+		"jitter":   rapid.SampledFrom([]string{"", "2s"}).Draw(t, "jitter"),
+		"attempts": rapid.SampledFrom([]string{"", "yes"}).Draw(t, "attempts"), "keep": rapid.SampledFrom([]string{"", "yes"}).Draw(t, "keep"),
+		"queue": rapid.SampledFrom([]string{"", "other"}).Draw(t, "queue"), "start-to-close": "3s",
 	}
-	how := rapid.SampledFrom([]string{"activity-completed", "activity-completed-by-id", "activity-failed", "activity-canceled", "heartbeat"}).Draw(t, "how")
+	how := rapid.SampledFrom([]string{"activity-completed", "activity-completed-by-id", "activity-failed", "activity-canceled", "heartbeat",
+		"pause", "unpause", "reset-activity", "options"}).Draw(t, "how")
 	m.decide(m.activityInput(how, func(name string) string { return args[name] }))
 }
 

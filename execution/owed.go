@@ -20,6 +20,8 @@ type Offer struct {
 	// Event is the ID of the event that scheduled the task, and Attempt its attempt. They identify the task within the run.
 	Event   int64
 	Attempt int32
+	// Stamp is that of the activity.
+	Stamp int32
 	// Scheduled is since when the task waits. Expires is when it times out; zero if it does not.
 	Scheduled, Expires time.Time
 	// Patience is how long a gateway that has just had a poll of the queue may keep the offer.
@@ -84,7 +86,7 @@ func (s *State) owed(part *Part, work *Work) {
 		s.owedAgain(work)
 	}
 	for _, record := range part.Activities {
-		if activity, ok := r.Activities[record.Event]; ok && activity.Attempt == record.Attempt {
+		if activity, ok := r.Activities[record.Event]; ok && activity.Attempt == record.Attempt && activity.Stamp == record.Stamp {
 			work.Offers = r.offerActivity(work.Offers, &activity)
 		}
 	}
@@ -166,12 +168,13 @@ func (r *Run) offerTask(offers []Offer) []Offer {
 }
 
 func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
-	if activity.Waiting || !activity.Started.IsZero() {
+	if activity.Waiting || !activity.Started.IsZero() || activity.paused() {
 		return offers
 	}
 	expires, _ := r.nextTimeout(activity)
 	return append(offers, Offer{
 		Queue: activity.Attributes.GetTaskQueue().GetName(), Activity: true, RunID: r.ID, Event: activity.Event, Attempt: activity.Attempt,
+		Stamp:     activity.Stamp,
 		Scheduled: activity.Due, Expires: expires, Patience: NormalPatience,
 	})
 }

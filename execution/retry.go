@@ -50,7 +50,7 @@ func workflowRetryPolicy(asked *commonpb.RetryPolicy) (_ *commonpb.RetryPolicy, 
 	return retryPolicy(asked)
 }
 
-// nextAttempt decides about another attempt after one, counted from 1, that has failed. The pause comes before it. The state says that there is
+// nextAttempt decides about another attempt after one, counted from 1, that has failed; after a reset, which counts as 0. The pause comes before it. The state says that there is
 // one (in progress), or why there is none. expires is until when it must start; zero for no limit.
 func nextAttempt(
 	policy *commonpb.RetryPolicy, attempt int32, failure *failurepb.Failure, now, expires time.Time,
@@ -61,7 +61,7 @@ func nextAttempt(
 	if limit := policy.GetMaximumAttempts(); limit > 0 && attempt >= limit {
 		return 0, enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
 	}
-	pause = pauseAfter(policy, attempt)
+	pause = pauseAfter(policy, max(attempt, 1))
 	if asked := failure.GetApplicationFailureInfo().GetNextRetryDelay(); asked != nil {
 		pause = max(asked.AsDuration(), 0)
 	}

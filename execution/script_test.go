@@ -446,6 +446,9 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 		s.gotActivity(out, reply)
 	case *workflowservice.RecordActivityTaskHeartbeatResponse:
 		fmt.Fprintf(out, "cancel requested: %v\n", reply.GetCancelRequested())
+		if reply.GetActivityPaused() || reply.GetActivityReset() {
+			fmt.Fprintf(out, "paused: %v reset: %v\n", reply.GetActivityPaused(), reply.GetActivityReset())
+		}
 	case *workflowservice.StartWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
 	case *workflowservice.ResetWorkflowExecutionResponse:
@@ -724,7 +727,7 @@ func (s *story) pollInput(arg func(string) string) Input {
 		in := StartActivity{RunID: run.ID, Event: 999, RequestID: request, Identity: "worker"}
 		for _, activity := range run.Activities {
 			if activity.Attributes.GetActivityId() == id {
-				in.Event, in.Attempt = activity.Event, activity.Attempt
+				in.Event, in.Attempt, in.Stamp = activity.Event, activity.Attempt, activity.Stamp
 			}
 		}
 		return in
@@ -951,5 +954,5 @@ func (s *story) activityInput(cmd string, arg func(string) string) Input {
 	case "heartbeat":
 		return BeatActivity{token, &workflowservice.RecordActivityTaskHeartbeatRequest{Details: details}}
 	}
-	return nil
+	return s.operationInput(cmd, arg)
 }

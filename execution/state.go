@@ -145,8 +145,10 @@ type Sticky struct {
 
 // Activity is a pending activity.
 type Activity struct {
-	// Scheduled is when the workflow scheduled it, and Attributes what it asked for, with the defaults filled in.
+	// Scheduled is when the workflow scheduled it, and Original what it asked for, with the defaults filled in. Attributes is the same with the
+	// options that somebody has changed since.
 	Scheduled  time.Time
+	Original   *historypb.ActivityTaskScheduledEventAttributes
 	Attributes *historypb.ActivityTaskScheduledEventAttributes
 	ActivityRecord
 }
@@ -173,7 +175,29 @@ type ActivityRecord struct {
 	// LastIdentity is the worker of the previous attempt, and LastEnd when it ended.
 	LastIdentity string    `json:"lastIdentity,omitempty"`
 	LastEnd      time.Time `json:"lastEnd,omitzero"`
+	// Stamp counts the resets and changes that make earlier offers of an attempt void. It is constant while a worker has an attempt.
+	Stamp int32 `json:"stamp,omitempty"`
+	// Pause says who has paused the activity; zero if it is not paused.
+	Pause Pause `json:"pause,omitzero"`
+	// Reset says that the attempt in progress is followed by a first one, if it fails. Forget says that the next one gets no details of heartbeats.
+	Reset  bool `json:"reset,omitempty"`
+	Forget bool `json:"forget,omitempty"`
+	// Options are the changed options, encoded as Temporal's ActivityOptions; nil if they are those of the workflow.
+	Options []byte `json:"options,omitempty"`
 }
+
+// Pause is the pause of an activity.
+type Pause struct {
+	// Since is when it began; zero if the activity is not paused.
+	Since time.Time `json:"since,omitzero"`
+	// Identity is who paused the activity, Reason why, and RequestID the ID of the request.
+	Identity  string `json:"identity,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// paused reports whether the activity gets no attempt until somebody lets it go on.
+func (a *ActivityRecord) paused() bool { return !a.Pause.Since.IsZero() }
 
 // Timer is a pending timer of a workflow.
 type Timer struct {
@@ -192,8 +216,9 @@ type Beat struct {
 
 // Heartbeat is the last sign of life of an attempt of an activity. It is kept outside the journal.
 type Heartbeat struct {
-	// Attempt says which attempt it belongs to.
+	// Attempt and Stamp say which attempt it belongs to.
 	Attempt int32 `json:"attempt"`
+	Stamp   int32 `json:"stamp,omitempty"`
 	// Time is when it came.
 	Time time.Time `json:"time"`
 	// Details are those that the worker gave, encoded as Temporal's Payloads.

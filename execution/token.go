@@ -19,6 +19,8 @@ type Token struct {
 	Scheduled int64 `json:"scheduled"`
 	Started   int64 `json:"started,omitempty"`
 	Attempt   int32 `json:"attempt"`
+	// Stamp is that of the activity: after a reset, attempts have the numbers of earlier ones.
+	Stamp int32 `json:"stamp,omitempty"`
 	// StartedTime distinguishes tasks that have the same events, because the first left none.
 	StartedTime time.Time `json:"startedTime,omitzero"`
 }

@@ -191,7 +191,9 @@ func (tx *transition) setFirstTask(at time.Time) {
 // setActivity changes what is known about a pending activity.
 func (tx *transition) setActivity(record ActivityRecord) {
 	activity := tx.run.Activities[record.Event]
-	activity.ActivityRecord = record
+	if err := activity.set(record); err != nil {
+		panic(err) // this transition has encoded it
+	}
 	tx.run.Activities[record.Event] = activity
 	for i := range tx.part.Activities {
 		if tx.part.Activities[i].Event == record.Event {

@@ -145,6 +145,10 @@ func routed() map[string]struct {
 			"heartbeat-activity-by-id", &workflowservice.RecordActivityTaskHeartbeatByIdRequest{Namespace: "default", WorkflowId: w, ActivityId: "a"},
 			&workflowservice.RecordActivityTaskHeartbeatByIdResponse{CancelRequested: true},
 		},
+		"PauseActivity":         {"pause-activity", pauseRequest(), &workflowservice.PauseActivityResponse{}},
+		"UnpauseActivity":       {"unpause-activity", unpauseRequest(), &workflowservice.UnpauseActivityResponse{}},
+		"ResetActivity":         {"reset-activity", resetActivityRequest(), &workflowservice.ResetActivityResponse{}},
+		"UpdateActivityOptions": {"update-activity-options", optionsRequest(), &workflowservice.UpdateActivityOptionsResponse{ActivityOptions: someOptions()}},
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 		poller, err = s.offers.Offer(ctx, queue, execution.NormalPatience)
 	}
 	waiting := offer.Task{
-		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt,
+		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt, Stamp: o.Stamp,
 		Scheduled: o.Scheduled, Expires: o.Expires,
 	}
 	switch {
@@ -155,7 +155,7 @@ func (s *Service) inputOf(start offer.Start, queue string) execution.Input {
 	t, poller, request := start.Task, start.Poller, s.config.NewID()
 	if t.Kind == offer.Activity {
 		return execution.StartActivity{
-			RunID: t.RunID, Event: t.EventID, Attempt: t.Attempt, RequestID: request, Identity: poller.Identity,
+			RunID: t.RunID, Event: t.EventID, Attempt: t.Attempt, Stamp: t.Stamp, RequestID: request, Identity: poller.Identity,
 		}
 	}
 	return execution.StartWorkflowTask{

@@ -92,6 +92,7 @@ func (s *Service) allVerbs() map[string]verb {
 		subjects.VerbStartScheduled: s.startScheduled,
 	}
 	maps.Copy(all, s.taskVerbs())
+	maps.Copy(all, s.activityVerbs())
 	return all
 }
 

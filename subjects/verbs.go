@@ -39,4 +39,9 @@ const (
 	VerbFailActivityByID      = "fail-activity-by-id"
 	VerbCancelActivityByID    = "cancel-activity-by-id"
 	VerbHeartbeatActivityByID = "heartbeat-activity-by-id"
+
+	VerbPauseActivity         = "pause-activity"
+	VerbUnpauseActivity       = "unpause-activity"
+	VerbResetActivity         = "reset-activity"
+	VerbUpdateActivityOptions = "update-activity-options"
 )

@@ -39,6 +39,8 @@ type Task struct {
 	// EventID is the event that scheduled the task, Attempt counts from 1.
 	EventID int64 `json:"eventId,omitempty"`
 	Attempt int32 `json:"attempt,omitempty"`
+	// Stamp tells apart the attempts of an activity that have the same number, because somebody has reset it.
+	Stamp int32 `json:"stamp,omitempty"`
 	// Scheduled is when the task was scheduled. From Expires on nobody wants it any more; zero if that is not known.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`

@@ -171,7 +171,7 @@ func (e *executions) beginAttempt(n *node, token *execution.Token) {
 	if n.dead {
 		return
 	}
-	name := fmt.Sprintf("%s %d %d", token.RunID, token.Scheduled, token.Attempt)
+	name := fmt.Sprintf("%s %d %d.%d", token.RunID, token.Scheduled, token.Stamp, token.Attempt)
 	if e.attempts[name]++; e.attempts[name] > 1 {
 		e.world.ledger.find("attempt doubled", token.WorkflowID, "%s has got attempt %s again", n.name, name)
 	}
@@ -207,6 +207,8 @@ func (e *executions) journaled(msg *nats.Msg, sequence uint64, now time.Time) {
 		}
 	}
 	e.checkTimers(key.ID, entry, now)
+	e.checkPaused(j, entry, sequence)
+	e.unpauseLate(key.ID, entry, now)
 	if err := j.state.Apply(entry, sequence); err != nil {
 		find("%v", err)
 	}

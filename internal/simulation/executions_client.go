@@ -67,6 +67,7 @@ func (w *world) clients() {
 		}
 		w.operate(op, w.moment(between(rng, 0, w.plan.Duration)))
 	}
+	w.activityOperations()
 }
 
 // forChildren is how many of four operations are for children: those that end one end no workflow that others need.
@@ -176,6 +177,9 @@ func (op *operation) request() (request, response proto.Message) {
 		return &workflowservice.DescribeWorkflowExecutionRequest{Namespace: namespace, Execution: execution},
 			&workflowservice.DescribeWorkflowExecutionResponse{}
 	}
+	if request, response = op.activityRequest(); request != nil {
+		return request, response
+	}
 	panic("simulation: no request for " + op.verb)
 }
 
@@ -240,12 +244,13 @@ func (w *world) finishFrom(id string, at time.Time) {
 	})
 }
 
-// finish sends the signals that a run may wait for, or compares it if it has ended.
+// finish sends the signals that a run may wait for, and lets its activities go on, or compares it if it has ended.
 func (w *world) finish(id string, run *executionRun, now time.Time) {
 	if run.ended {
 		w.compareFrom(id, run, now.Add(time.Second))
 		return
 	}
+	w.operate(&operation{verb: subjects.VerbUnpauseActivity, id: id}, now)
 	for range scriptOf(id).signals() {
 		w.operate(&operation{verb: subjects.VerbSignal, id: id}, now)
 	}

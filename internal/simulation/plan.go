@@ -100,4 +100,5 @@ const (
 	streamMore
 	streamExecutions
 	streamClients
+	streamActivities
 )

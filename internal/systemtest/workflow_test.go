@@ -125,6 +125,7 @@ func registerWorkflows(r registry) {
 	registerFamily(r)
 	registerUpdates(r)
 	registerResets(r)
+	registerOperations(r)
 }
 
 // events returns the history of a run.

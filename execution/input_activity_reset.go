@@ -1,0 +1,41 @@
+package execution
+
+import (
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// ResetActivity lets activities begin again with their first attempt: at once, unless a worker has one, whose end is awaited. The reply is a
+// *workflowservice.ResetActivityResponse.
+type ResetActivity struct {
+	Request *workflowservice.ResetActivityRequest
+}
+
+func (ResetActivity) cause() string { return "reset-activity" }
+
+func (in ResetActivity) decide(tx *transition) (proto.Message, error) {
+	request := in.Request
+	found, err := tx.choose(chosen{request.GetExecution().GetRunId(), request.GetId(), request.GetType(), request.GetMatchAll()})
+	if err != nil {
+		return nil, err
+	}
+	jitter, err := checkJitter(request.GetJitter())
+	if err != nil {
+		return nil, err
+	}
+	for _, activity := range found {
+		record := activity.ActivityRecord
+		if request.GetRestoreOriginalOptions() {
+			record.Options = nil
+		}
+		if !request.GetKeepPaused() {
+			record.Pause = Pause{}
+		}
+		record.beginAgain(true, request.GetResetHeartbeat())
+		if record.Started.IsZero() {
+			tx.again(&record, jitter)
+		}
+		tx.setActivity(record)
+	}
+	return &workflowservice.ResetActivityResponse{}, nil
+}
