@@ -111,19 +111,11 @@ func (r *Run) apply(part *Part) error {
 		r.ResetRun = part.ResetRun
 	}
 	r.add(part)
-	return nil
+	return r.applyActivities(part.Activities)
 }
 
 // add adds to what the run has of many things.
 func (r *Run) add(part *Part) {
-	for _, record := range part.Activities {
-		if activity, ok := r.Activities[record.Event]; ok {
-			if err := activity.set(record); err != nil {
-				return err
-			}
-			r.Activities[record.Event] = activity
-		}
-	}
 	for _, request := range part.Admitted {
 		r.admit(request)
 	}
@@ -136,6 +128,18 @@ func (r *Run) add(part *Part) {
 	for _, runID := range part.Removed {
 		r.remove(runID)
 	}
+}
+
+func (r *Run) applyActivities(records []ActivityRecord) error {
+	for _, record := range records {
+		if activity, ok := r.Activities[record.Event]; ok {
+			if err := activity.set(record); err != nil {
+				return err
+			}
+			r.Activities[record.Event] = activity
+		}
+	}
+	return nil
 }
 
 // number counts an event that has got its ID.
