@@ -24,7 +24,7 @@ func (w *world) activityOperations() {
 	verbs := []string{
 		subjects.VerbPauseActivity, subjects.VerbPauseActivity, subjects.VerbUnpauseActivity, subjects.VerbResetActivity, subjects.VerbUpdateActivityOptions,
 	}
-	for range w.plan.Requests / 3 {
+	for range w.plan.Requests / 4 {
 		op := &operation{
 			verb: verbs[rng.IntN(len(verbs))], id: fmt.Sprintf("w%d-%d", w.seed, rng.IntN(w.plan.Executions)), retried: rng.IntN(2) == 0,
 		}
