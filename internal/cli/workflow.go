@@ -33,8 +33,8 @@ const gatewayPatience = 15 * time.Second
 func (a *app) workflowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workflow",
-		Short: "Start workflows, look at them, signal them and end them",
-		Long: `Starts workflows, shows them, signals them and ends them, through a gateway. Their
+		Short: "Start workflows, look at them, signal, reset and end them",
+		Long: `Starts workflows, shows, signals, resets and ends them, through a gateway. Their
 code runs in workers made with one of Temporal's SDKs. Temporal's own command line
 does all this and more, at the same address.`,
 		Example: `  carillon workflow start order-17 --type Order --task-queue orders --input '[{"item": 3}]' --wait
@@ -43,7 +43,7 @@ does all this and more, at the same address.`,
 	}
 	makeParent(cmd)
 	cmd.AddCommand(a.workflowStartCommand(), a.workflowListCommand(), a.workflowDescribeCommand(), a.workflowShowCommand(), a.workflowResultCommand(),
-		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand())
+		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand(), a.workflowResetCommand())
 	return cmd
 }
 

@@ -127,6 +127,35 @@ func TestWorkflowCommands(t *testing.T) {
 	assert.Len(t, regexp.MustCompile(`\n`).FindAllString(c.ok("list", "--limit", "2", "-o", "jsonl"), -1), 2)
 }
 
+// TestWorkflowReset: a workflow goes on from an earlier point, with the signals that came after it or without.
+func TestWorkflowReset(t *testing.T) {
+	t.Parallel()
+	c := newWorkflowCLI(t)
+	c.ok("start", "w1", "--type", "Greeting", "--task-queue", "greetings", "--input", `["x", true]`)
+	c.ok("signal", "w1", "--name", "go", "--input", `["ann"]`)
+	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w1"))
+	assert.Regexp(t, `^reset w1 to event \d+, run \S{36}\n$`, c.ok("reset", "w1", "--task", "last", "--reason", "a bug is mended"))
+	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w1"))
+	c.ok("reset", "w1", "--task", "first", "--reapply-exclude", "signal,update")
+	c.ok("signal", "w1", "--name", "go", "--input", `["ben"]`)
+	assert.Equal(t, "\"hello ben\"\n", c.ok("result", "w1"))
+	shown := c.ok("show", "w1")
+	assert.Contains(t, shown, "WorkflowTaskFailed")
+	for args, want := range map[string]string{
+		"":                                      "one of --task and --event is needed",
+		"--task last --event 4":                 "one of --task and --event is needed",
+		"--task 4":                              "first, last",
+		"--task last --reapply-exclude signals": `--reapply-exclude: "signals" is not possible: use signal, update`,
+	} {
+		code, _, stderr := c.run(append([]string{"reset", "w1"}, strings.Fields(args)...)...)
+		assert.Equal(t, ExitUsage, code, args)
+		assert.Contains(t, stderr, want)
+	}
+	code, _, stderr := c.run("reset", "w1", "--event", "1000")
+	assert.Equal(t, ExitUsage, code)
+	assert.Contains(t, stderr, "WorkflowTaskFinishEventId is 1000: it must be > 1 and <= ")
+}
+
 // TestWorkflowShown: the tables and the formats for programs.
 func TestWorkflowShown(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
 // reset resets an execution to the point that the operation describes.
@@ -50,9 +51,9 @@ func optionsOf(of *batch.BatchOperationReset) *common.ResetOptions {
 func (w work) pointOf(ctx context.Context, namespace string, execution *common.WorkflowExecution, options *common.ResetOptions) (int64, error) {
 	switch target := options.Target.(type) {
 	case *common.ResetOptions_FirstWorkflowTask:
-		return taskIn(w.firstTask(ctx, namespace, execution))
+		return workflows.TaskToReset(w.firstTask(ctx, namespace, execution))
 	case *common.ResetOptions_LastWorkflowTask:
-		return taskIn(w.lastTask(ctx, namespace, execution))
+		return workflows.TaskToReset(w.lastTask(ctx, namespace, execution))
 	case *common.ResetOptions_WorkflowTaskId:
 		return target.WorkflowTaskId, nil
 	case *common.ResetOptions_BuildId:
@@ -61,11 +62,8 @@ func (w work) pointOf(ctx context.Context, namespace string, execution *common.W
 	return 0, serviceerror.NewInvalidArgument("the reset has no target: use the first or the last workflow task, the ID of one, or a build ID")
 }
 
-// pages reads a page of a history. The token is that of the page before; nil for the first page and after the last.
-type pages func(token []byte) (page *history.History, next []byte, err error)
-
 // firstTask reads a history from its beginning.
-func (w work) firstTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) pages {
+func (w work) firstTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) workflows.Pages {
 	return func(token []byte) (*history.History, []byte, error) {
 		page, err := w.config.Workflows.History(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: namespace, Execution: execution, NextPageToken: token,
@@ -75,37 +73,12 @@ func (w work) firstTask(ctx context.Context, namespace string, execution *common
 }
 
 // lastTask reads a history from its end.
-func (w work) lastTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) pages {
+func (w work) lastTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) workflows.Pages {
 	return func(token []byte) (*history.History, []byte, error) {
 		page, err := w.config.Workflows.HistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 			Namespace: namespace, Execution: execution, NextPageToken: token,
 		})
 		return page.GetHistory(), page.GetNextPageToken(), err
-	}
-}
-
-// taskIn returns the first event in pages that completed a workflow task. If there is none, it is the one after the first task was scheduled.
-func taskIn(read pages) (point int64, err error) {
-	for token := []byte(nil); ; {
-		page, next, err := read(token)
-		if err != nil {
-			return 0, err
-		}
-		for _, event := range page.GetEvents() {
-			switch {
-			case event.EventType == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-				return event.EventId, nil
-			case event.EventType == enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED && (point == 0 || event.EventId < point):
-				point = event.EventId + 1
-			}
-		}
-		switch token = next; {
-		case len(token) > 0:
-		case point == 0:
-			return 0, serviceerror.NewFailedPrecondition("the run has no workflow task to which it could be reset")
-		default:
-			return point, nil
-		}
 	}
 }
 

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/internal/workflows"
+)
+
+// workflowReset holds the flags of "carillon workflow reset".
+type workflowReset struct {
+	binder
+	gateway gatewayFlags
+	run     runFlag
+	event   int
+	task    string
+	without []string
+	reason  string
+}
+
+// The workflow tasks that --task names.
+const (
+	firstTask = "first"
+	lastTask  = "last"
+)
+
+// reapplied are what --reapply-exclude accepts.
+var reapplied = map[string]enums.ResetReapplyExcludeType{
+	"signal": enums.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+	"update": enums.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+}
+
+func (a *app) workflowResetCommand() *cobra.Command {
+	var reset workflowReset
+	cmd := &cobra.Command{
+		Use:   "reset ID [flags]",
+		Short: "Let a workflow go on from an earlier point",
+		Long: `Lets a workflow go on from an earlier point of its history, in a new run. Its code
+decides anew from there. If the workflow is running, the run in progress is ended.
+Signals and updates that came after that point come again.`,
+		Example: `  carillon workflow reset order-17 --task last --reason "a bug is mended"
+  carillon workflow reset order-17 --event 14 --reapply-exclude signal`,
+		Args: exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.resetWorkflow(cmd.Context(), &reset, args[0])
+		},
+	}
+	addFlags(cmd, "Reset", func(flags *pflag.FlagSet) {
+		reset.flags = flags
+		oneOf(&reset.binder, "task", "go back to the `TASK` of the code:", &reset.task, firstTask, lastTask)
+		reset.int("event", "go back to the event `N` of the history: one that completed, failed or timed out a workflow task", &reset.event)
+		flags.StringSliceVar(&reset.without, "reapply-exclude", nil, "`KINDS` that do not come again: signal, update")
+	})
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		flags.StringVar(&reset.reason, "reason", "", "`TEXT` for the history that says why")
+	})
+	reset.run.define(cmd)
+	reset.gateway.define(cmd)
+	return cmd
+}
+
+func (a *app) resetWorkflow(ctx context.Context, reset *workflowReset, id string) error {
+	request, err := reset.request(a.global.namespace, id, a.identity())
+	if err != nil {
+		return err
+	}
+	return a.callGateway(ctx, reset.gateway, func(ctx context.Context, api workflowservice.WorkflowServiceClient) (err error) {
+		if reset.task != "" {
+			if request.WorkflowTaskFinishEventId, err = workflows.TaskToReset(reset.pages(ctx, api, request)); err != nil {
+				return err
+			}
+		}
+		response, err := api.ResetWorkflowExecution(ctx, request)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.env.Stdout, "reset %s to event %d, run %s\n", id, request.WorkflowTaskFinishEventId, response.RunId)
+		return err
+	})
+}
+
+// request returns the request that the flags describe; without its event if they name a task.
+func (r *workflowReset) request(namespace, id, identity string) (*workflowservice.ResetWorkflowExecutionRequest, error) {
+	if err := r.apply(); err != nil {
+		return nil, err
+	}
+	if (r.task == "") == (r.event == 0) {
+		return nil, usagef("one of --task and --event is needed")
+	}
+	request := &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: namespace, WorkflowExecution: r.run.of(id), Reason: r.reason, RequestId: uuid.NewString(), Identity: identity,
+		WorkflowTaskFinishEventId: int64(r.event),
+	}
+	for _, kind := range r.without {
+		of, known := reapplied[kind]
+		if !known {
+			return nil, usagef("--reapply-exclude: %q is not possible: use signal, update", kind)
+		}
+		request.ResetReapplyExcludeTypes = append(request.ResetReapplyExcludeTypes, of)
+	}
+	return request, nil
+}
+
+// pages reads the history from the end at which the task is.
+func (r *workflowReset) pages(
+	ctx context.Context, api workflowservice.WorkflowServiceClient, of *workflowservice.ResetWorkflowExecutionRequest,
+) workflows.Pages {
+	if r.task == firstTask {
+		return func(token []byte) (*history.History, []byte, error) {
+			page, err := api.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+				Namespace: of.Namespace, Execution: of.WorkflowExecution, NextPageToken: token,
+			})
+			return page.GetHistory(), page.GetNextPageToken(), err
+		}
+	}
+	return func(token []byte) (*history.History, []byte, error) {
+		page, err := api.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: of.Namespace, Execution: of.WorkflowExecution, NextPageToken: token,
+		})
+		return page.GetHistory(), page.GetNextPageToken(), err
+	}
+}
