@@ -76,8 +76,9 @@ type ChildStart struct {
 	Start  Start
 	// Policy is for a parent that ends while the child is being started.
 	Policy enumspb.ParentClosePolicy
-	// Begun says that the parent knows that the child has begun, but perhaps not that it has ended: a reset has begun the parent's run.
-	Begun bool
+	// Again says that a reset has begun the parent's run. So the child may have ended, and have told an earlier run. Begun says that the parent
+	// knows that the child has begun.
+	Again, Begun bool
 }
 
 // root returns the workflow without a parent of which the newest run descends. The first event of a run that has no parent does not name it.

@@ -112,7 +112,7 @@ func (s *State) owedAgain(work *Work) {
 	for event, child := range ordered(r.Children) {
 		if event <= through {
 			start := s.start(child)
-			start.Begun = child.Begun
+			start.Again, start.Begun = true, child.Begun
 			work.Children = append(work.Children, start)
 		}
 	}

@@ -26,7 +26,11 @@ func (s *Service) startChild(ctx context.Context, parent schedule.Key, child exe
 	if err != nil {
 		return err
 	}
-	if err = s.inform(ctx, parent, outcome); !isNotFound(err) {
+	err = s.inform(ctx, parent, outcome)
+	switch {
+	case err == nil && child.Again:
+		return s.tellEnd(ctx, key, child)
+	case !isNotFound(err):
 		return err
 	}
 	if _, started := outcome.(execution.ChildStarted); !started || child.Policy == enumspb.PARENT_CLOSE_POLICY_ABANDON {

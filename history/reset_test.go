@@ -2,11 +2,13 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
@@ -17,6 +19,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -193,6 +196,57 @@ func TestResetOfAFamily(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "the third run hears of both", func() bool {
 		return len(b.describe("parent", third).PendingChildren) == 0
 	})
+}
+
+// heldBus holds back what is appended to a subject until it is released.
+type heldBus struct {
+	bus.Streams
+	subject  string
+	released chan struct{}
+}
+
+func (h heldBus) Append(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	if msg.Subject == h.subject {
+		select {
+		case <-h.released:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return h.Streams.Append(ctx, msg)
+}
+
+// TestResetHearsOfAChildThatToldAnother: a run is reset whose events know of a child no more than that it was to begin. The child has begun, has
+// ended and has told that to another run.
+func TestResetHearsOfAChildThatToldAnother(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := b.key("early")
+	held := heldBus{subject: b.names.Journal(subjects.ShardOf(key, b.facts.Shards), key), released: make(chan struct{})}
+	b.run(func(c *Config) {
+		held.Streams = natstest.Bus(b, c.JS)
+		c.Bus = held
+	})
+	base := b.start("parent")
+	task := b.pollWorkflow()
+	b.signal("parent", "one")
+	b.complete(task, childOn("early"))
+	b.signal("parent", "two")
+	const point = 8 // the child is initiated, the signal has come, and a task is scheduled for it
+	second := b.reset("parent", base, point)
+	close(held.released)
+	b.complete(b.pollOn("early"), end())
+	none := func(run string) func() bool {
+		return func() bool { return len(b.describe("parent", run).PendingChildren) == 0 }
+	}
+	natstest.Eventually(t, natstest.Patience, "the second run hears of the child", none(second))
+	b.settled()
+	request := b.resetRequest("parent", base, point)
+	request.RequestId = "again"
+	third, err := ask[workflowservice.ResetWorkflowExecutionResponse](b, subjects.VerbReset, "parent", request)
+	require.NoError(t, err)
+	require.NotEqual(t, second, third.RunId)
+	natstest.Eventually(t, natstest.Patience, "the third run hears of it, too", none(third.RunId))
 }
 
 func childrenBegun(task *workflowservice.PollWorkflowTaskQueueResponse) (count int) {
