@@ -30,6 +30,12 @@ func (r *rules) Get(name string) (schedule.Namespace, bool) {
 	return r.all.Get(name)
 }
 
+func (r *rules) All() []schedule.Namespace {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all.All()
+}
+
 func (r *rules) set(record schedule.Namespace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
