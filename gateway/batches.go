@@ -83,10 +83,10 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 		signal := of.SignalOperation
 		return cmp.Or(checkName("SignalName", signal.GetSignal()), checkLength("Identity", signal.GetIdentity()),
 			checkBlobs(signal.GetInput(), signal.GetHeader()))
+	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
+		return checkLength("Identity", of.DeletionOperation.GetIdentity())
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return checkBatchReset(of.ResetOperation)
-	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
-		kind = "delete"
 	case *workflowservice.StartBatchOperationRequest_UpdateWorkflowOptionsOperation:
 		kind = "update workflow options"
 	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
@@ -102,7 +102,7 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 	case *workflowservice.StartBatchOperationRequest_DeleteActivitiesOperation:
 		kind = "delete activities"
 	}
-	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel, signal or reset", kind)
+	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel, signal, delete or reset", kind)
 }
 
 // checkBatchReset refuses a reset without a point.

@@ -124,6 +124,34 @@ func TestBatchResets(t *testing.T) {
 	assert.EqualValues(t, 3, in.await("build").FailureOperationCount)
 }
 
+// TestBatchDeletes: runs that a query finds are gone, those in progress too, and the others stay.
+func TestBatchDeletes(t *testing.T) {
+	t.Parallel()
+	in := withHistory(t)
+	in.frontend(0)
+	in.beginMany(3)
+	in.begin("other")
+	in.start(terminating("end", "WorkflowId = 'w1'", 0))
+	in.await("end")
+	r := terminating("delete", "WorkflowId STARTS_WITH 'w'", 0)
+	r.Operation = &workflowservice.StartBatchOperationRequest_DeletionOperation{
+		DeletionOperation: &batch.BatchOperationDeletion{Identity: "anna"},
+	}
+	in.start(r)
+	d := in.await("delete")
+	assert.EqualValues(t, [3]int64{3, 3, 0}, [3]int64{d.TotalOperationCount, d.CompleteOperationCount, d.FailureOperationCount})
+	assert.Equal(t, enums.BATCH_OPERATION_TYPE_DELETE_WORKFLOW, d.OperationType)
+	assert.Equal(t, "anna", d.Identity)
+	natstest.Eventually(t, patience, "the index forgets them", func() bool { return in.count("") == 1 })
+	for i := range 3 {
+		_, err := in.DescribeWorkflowExecution(t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: "default", Execution: &common.WorkflowExecution{WorkflowId: fmt.Sprint("w", i)},
+		})
+		var none *serviceerror.NotFound
+		assert.ErrorAs(t, err, &none)
+	}
+}
+
 // TestBatchStops: what is done stays done, and the rest goes on.
 func TestBatchStops(t *testing.T) {
 	t.Parallel()
@@ -292,7 +320,7 @@ func (in batches) refuseKinds() {
 	refused := 0
 	for i := range field.Len() {
 		switch field.Get(i).Name() {
-		case "termination_operation", "signal_operation", "cancellation_operation", "reset_operation":
+		case "termination_operation", "signal_operation", "cancellation_operation", "reset_operation", "deletion_operation":
 			continue
 		}
 		r.ProtoReflect().Set(field.Get(i), r.ProtoReflect().NewField(field.Get(i)))
@@ -302,7 +330,7 @@ func (in batches) refuseKinds() {
 		assert.NotContains(in.t, err.Error(), `""`, field.Get(i).Name())
 		refused++
 	}
-	assert.Equal(in.t, 8, refused)
+	assert.Equal(in.t, 7, refused)
 }
 
 // TestBatchWithoutIndex: nobody answers.

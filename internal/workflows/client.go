@@ -82,6 +82,12 @@ func (c *Client) Terminate(ctx context.Context, request *workflowservice.Termina
 	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbTerminate), request, nil)
 }
 
+// Delete removes a run, and ends it first if it is in progress. The error is NotFound if there is no such run.
+func (c *Client) Delete(ctx context.Context, request *workflowservice.DeleteWorkflowExecutionRequest) error {
+	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbDelete), request, nil)
+}
+
 // Describe describes a run, in progress or ended. The error is NotFound if there is no such run.
 func (c *Client) Describe(
 	ctx context.Context, request *workflowservice.DescribeWorkflowExecutionRequest,

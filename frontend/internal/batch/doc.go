@@ -5,8 +5,8 @@
 // began. The items of a job are runs. They are walked in the order of their run IDs, which never change, so the job needs no list of them: a
 // process that continues it goes on after the last one.
 //
-// With a query, an execution is part of the job if it was there at the start, still runs and matches when its turn comes. A reset is for those that
-// have ended, too. Whoever wants exactly certain executions names them.
+// With a query, an execution is part of the job if it was there at the start, still runs and matches when its turn comes. A reset and a
+// deletion are for those that have ended, too. Whoever wants exactly certain executions names them.
 //
 // An item may be done twice, if a process dies before it could write that it is done. That does no harm: a signal has a request ID that follows
 // from the job and the item, to ask again for a cancellation changes nothing, and a run that is terminated does not run any more, and a reset has a request ID as well.

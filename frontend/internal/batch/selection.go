@@ -66,8 +66,8 @@ var (
 	startTime = query.Field{Source: query.Execution, Name: query.StartTime}
 )
 
-// selects parses the query of a request, and returns one that finds its items: those that run, unless they are to be reset. The error is
-// Temporal's.
+// selects parses the query of a request, and returns one that finds its items: those that run, or all if they are to be deleted or
+// reset. The error is Temporal's.
 func (s *Service) selects(ctx context.Context, r *workflowservice.StartBatchOperationRequest) (*query.Query, error) {
 	text := r.VisibilityQuery
 	if len(text) > maxQuery {
@@ -86,7 +86,7 @@ func (s *Service) selects(ctx context.Context, r *workflowservice.StartBatchOper
 		return nil, serviceerror.NewInvalidArgument(
 			"invalid query: it has no condition; if all workflows are meant, use ExecutionStatus = 'Running'")
 	}
-	if r.GetResetOperation() != nil {
+	if r.GetResetOperation() != nil || r.GetDeletionOperation() != nil {
 		return &query.Query{Where: q.Where}, nil
 	}
 	return &query.Query{Where: and(q.Where, isOpen)}, nil

@@ -108,6 +108,8 @@ func typeOf(r *workflowservice.StartBatchOperationRequest) enums.BatchOperationT
 		return enums.BATCH_OPERATION_TYPE_CANCEL_WORKFLOW
 	case *workflowservice.StartBatchOperationRequest_SignalOperation:
 		return enums.BATCH_OPERATION_TYPE_SIGNAL_WORKFLOW
+	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
+		return enums.BATCH_OPERATION_TYPE_DELETE_WORKFLOW
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return enums.BATCH_OPERATION_TYPE_RESET_WORKFLOW
 	}
@@ -122,6 +124,8 @@ func identityOf(r *workflowservice.StartBatchOperationRequest) string {
 		return of.CancellationOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_SignalOperation:
 		return of.SignalOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
+		return of.DeletionOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return of.ResetOperation.GetIdentity()
 	}

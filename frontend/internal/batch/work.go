@@ -39,7 +39,7 @@ func (w work) Do(ctx context.Context, job *jobs.Job, item string) (jobs.ItemResu
 	}
 	err = w.operate(ctx, job, r, item)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "it does not run, or not any more"}, nil
+		return jobs.ItemResult{Result: jobs.ItemSkipped, Reason: "there is nothing to do any more"}, nil
 	}
 	return jobs.ItemResult{}, final(err)
 }
@@ -63,12 +63,16 @@ func (w work) operate(ctx context.Context, job *jobs.Job, r *workflowservice.Sta
 			Namespace: job.Namespace, WorkflowExecution: execution, SignalName: signal.GetSignal(), Input: signal.GetInput(),
 			Header: signal.GetHeader(), Identity: signal.GetIdentity(), RequestId: repeat,
 		})
+	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
+		return w.config.Workflows.Delete(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: job.Namespace, WorkflowExecution: execution,
+		})
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return w.reset(ctx, job, of.ResetOperation, &workflowservice.ResetWorkflowExecutionRequest{
 			Namespace: job.Namespace, WorkflowExecution: execution, Reason: r.Reason, RequestId: repeat,
 		})
 	}
-	return schedule.Invalid("operation", "%T is not known to this frontend: use terminate, cancel, signal or reset", r.Operation)
+	return schedule.Invalid("operation", "%T is not known to this frontend: use terminate, cancel, signal, delete or reset", r.Operation)
 }
 
 // final marks an error that another attempt would give again, so that the item is not tried again. The others are those of a request that was
