@@ -21,7 +21,7 @@ type workflowReset struct {
 	run     runFlag
 	event   int
 	task    string
-	without []string
+	without []enums.ResetReapplyExcludeType
 	reason  string
 }
 
@@ -35,6 +35,14 @@ const (
 var reapplied = map[string]enums.ResetReapplyExcludeType{
 	"signal": enums.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
 	"update": enums.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+}
+
+func parseReapplied(text string) (enums.ResetReapplyExcludeType, error) {
+	kind, known := reapplied[text]
+	if !known {
+		return kind, fmt.Errorf("%q is not possible: use signal, update", text)
+	}
+	return kind, nil
 }
 
 func (a *app) workflowResetCommand() *cobra.Command {
@@ -56,7 +64,7 @@ Signals and updates that came after that point come again.`,
 		reset.flags = flags
 		oneOf(&reset.binder, "task", "go back to the `TASK` of the code:", &reset.task, firstTask, lastTask)
 		reset.int("event", "go back to the event `N` of the history: one that completed, failed or timed out a workflow task", &reset.event)
-		flags.StringSliceVar(&reset.without, "reapply-exclude", nil, "`KINDS` that do not come again: signal, update")
+		repeated(&reset.binder, "reapply-exclude", "`KIND` of events that do not come again: signal or update; repeatable", &reset.without, parseReapplied)
 	})
 	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
 		flags.StringVar(&reset.reason, "reason", "", "`TEXT` for the history that says why")
@@ -94,18 +102,10 @@ func (r *workflowReset) request(namespace, id, identity string) (*workflowservic
 	if (r.task == "") == (r.event == 0) {
 		return nil, usagef("one of --task and --event is needed")
 	}
-	request := &workflowservice.ResetWorkflowExecutionRequest{
+	return &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: namespace, WorkflowExecution: r.run.of(id), Reason: r.reason, RequestId: uuid.NewString(), Identity: identity,
-		WorkflowTaskFinishEventId: int64(r.event),
-	}
-	for _, kind := range r.without {
-		of, known := reapplied[kind]
-		if !known {
-			return nil, usagef("--reapply-exclude: %q is not possible: use signal, update", kind)
-		}
-		request.ResetReapplyExcludeTypes = append(request.ResetReapplyExcludeTypes, of)
-	}
-	return request, nil
+		WorkflowTaskFinishEventId: int64(r.event), ResetReapplyExcludeTypes: r.without,
+	}, nil
 }
 
 // pages reads the history from the end at which the task is.

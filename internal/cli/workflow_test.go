@@ -136,7 +136,7 @@ func TestWorkflowReset(t *testing.T) {
 	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w1"))
 	assert.Regexp(t, `^reset w1 to event \d+, run \S{36}\n$`, c.ok("reset", "w1", "--task", "last", "--reason", "a bug is mended"))
 	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w1"))
-	c.ok("reset", "w1", "--task", "first", "--reapply-exclude", "signal,update")
+	c.ok("reset", "w1", "--task", "first", "--reapply-exclude", "signal", "--reapply-exclude", "update")
 	c.ok("signal", "w1", "--name", "go", "--input", `["ben"]`)
 	assert.Equal(t, "\"hello ben\"\n", c.ok("result", "w1"))
 	shown := c.ok("show", "w1")
