@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -131,15 +132,19 @@ func (run *executionRun) checkHeir(last *executionRun, part *execution.Part, fin
 	}
 }
 
-// signalsFor counts the signals that a run must have which a reset begins.
+// signalsFor counts the signals that a run must have which a reset begins. One whose sender has repeated it to the next run of a chain is one signal.
 func (j *journaled) signalsFor(next *executionRun) map[string]int {
-	count := map[string]int{}
+	count, known := map[string]int{}, map[string]bool{}
 	if excludesSignals(next.reset) {
 		countSignals(count, next.events)
 		return count
 	}
 	for run := next.base; run != nil; run = j.continued(run) {
-		countSignals(count, run.events)
+		countSignals(count, slices.DeleteFunc(slices.Clone(run.events), func(event *historypb.HistoryEvent) bool {
+			id := event.GetWorkflowExecutionSignaledEventAttributes().GetRequestId()
+			defer func() { known[id] = id != "" }()
+			return known[id]
+		}))
 	}
 	return count
 }
