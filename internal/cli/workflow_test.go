@@ -132,6 +132,9 @@ func TestWorkflowReset(t *testing.T) {
 	t.Parallel()
 	c := newWorkflowCLI(t)
 	c.ok("start", "w1", "--type", "Greeting", "--task-queue", "greetings", "--input", `["x", true]`)
+	natstest.Eventually(t, patience, "the signal comes after the first task", func() bool {
+		return strings.Contains(c.ok("show", "w1"), "WorkflowTaskCompleted")
+	})
 	c.ok("signal", "w1", "--name", "go", "--input", `["ann"]`)
 	assert.Equal(t, "\"hello ann\"\n", c.ok("result", "w1"))
 	assert.Regexp(t, `^reset w1 to event \d+, run \S{36}\n$`, c.ok("reset", "w1", "--task", "last", "--reason", "a bug is mended"))
