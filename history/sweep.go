@@ -49,6 +49,8 @@ type sweeper struct {
 func (s *Service) sweep(ctx context.Context, shard int) error {
 	w := &sweeper{Service: s, shard: shard}
 	w.reset()
+	// The shards take turns, so that a process does not read all its streams at once.
+	_ = sleep.For(ctx, s.config.sweepEvery*time.Duration(shard+1)/time.Duration(s.config.Shards+1))
 	for ctx.Err() == nil {
 		wait := s.config.sweepEvery
 		switch s.owners.Owner(schedule.Key{ID: "retention-" + strconv.Itoa(shard)}) {
