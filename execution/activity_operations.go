@@ -49,13 +49,24 @@ func (tx *transition) choose(which chosen) ([]Activity, error) {
 	return nil, serviceerror.NewInvalidArgument("Activity is not set on request: an ID or a type is required.")
 }
 
-// again makes a waiting activity due now, or within the jitter. It has another stamp, so that offers from before are void.
-func (tx *transition) again(record *ActivityRecord, jitter time.Duration) {
-	record.Stamp++
-	record.Due, record.Waiting = tx.now, false
-	if pause := tx.within(jitter, record.Event); pause > 0 {
-		record.Due, record.Waiting = tx.now.Add(pause), true
+// goOn lets an activity go on. If attempts is set, its next attempt is the first one, and if heartbeat is set, that has no details of heartbeats.
+// An activity that waits is due now, or within the jitter, and has another stamp, so that offers from before are void. An attempt in progress goes on.
+func (tx *transition) goOn(record ActivityRecord, attempts, heartbeat bool, jitter time.Duration) {
+	if !record.Started.IsZero() {
+		record.Reset, record.Forget = record.Reset || attempts, record.Forget || heartbeat
+		tx.setActivity(record)
+		return
 	}
+	if attempts {
+		record.Attempt = 1
+	}
+	if heartbeat {
+		record.Details = nil
+	}
+	record.Stamp++
+	pause := tx.within(jitter, record.Event)
+	record.Due, record.Waiting = tx.now.Add(pause), pause > 0
+	tx.setActivity(record)
 }
 
 // within spreads the activities of many runs over the time of a jitter. The decision has no randomness, but IDs of runs are random.

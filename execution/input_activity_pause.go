@@ -55,25 +55,7 @@ func (in UnpauseActivity) decide(tx *transition) (proto.Message, error) {
 		}
 		record := activity.ActivityRecord
 		record.Pause = Pause{}
-		record.beginAgain(request.GetResetAttempts(), request.GetResetHeartbeat())
-		if record.Started.IsZero() {
-			tx.again(&record, jitter)
-		}
-		tx.setActivity(record)
+		tx.goOn(record, request.GetResetAttempts(), request.GetResetHeartbeat(), jitter)
 	}
 	return &workflowservice.UnpauseActivityResponse{}, nil
-}
-
-// beginAgain makes the next attempt the first one, and lets it have no details of heartbeats. An attempt in progress goes on.
-func (a *ActivityRecord) beginAgain(attempts, heartbeat bool) {
-	if a.Started.IsZero() {
-		if attempts {
-			a.Attempt = 1
-		}
-		if heartbeat {
-			a.Details = nil
-		}
-		return
-	}
-	a.Reset, a.Forget = a.Reset || attempts, a.Forget || heartbeat
 }

@@ -31,11 +31,7 @@ func (in ResetActivity) decide(tx *transition) (proto.Message, error) {
 		if !request.GetKeepPaused() {
 			record.Pause = Pause{}
 		}
-		record.beginAgain(true, request.GetResetHeartbeat())
-		if record.Started.IsZero() {
-			tx.again(&record, jitter)
-		}
-		tx.setActivity(record)
+		tx.goOn(record, true, request.GetResetHeartbeat(), jitter)
 	}
 	return &workflowservice.ResetActivityResponse{}, nil
 }

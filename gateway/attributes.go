@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -126,7 +127,12 @@ func (s *operatorService) changeAttributes(
 // completeAttributes refuses search attributes that an execution of a namespace cannot have. Those that were added to the namespace get its type; others
 // need not be added.
 func (g *Gateway) completeAttributes(ctx context.Context, namespace string, all *common.SearchAttributes) error {
-	return attributes.Complete(all, func() (map[string]enums.IndexedValueType, error) {
+	return attributes.Complete(all, g.addedTypes(ctx, namespace))
+}
+
+// addedTypes returns a function that reads the types of the attributes of a namespace once.
+func (g *Gateway) addedTypes(ctx context.Context, namespace string) func() (map[string]enums.IndexedValueType, error) {
+	return sync.OnceValues(func() (map[string]enums.IndexedValueType, error) {
 		stored, err := g.addedAttributes(ctx, namespace)
 		return stored.Value.Types, err
 	})
@@ -134,13 +140,14 @@ func (g *Gateway) completeAttributes(ctx context.Context, namespace string, all 
 
 // completeCommands does the same for the commands of a workflow task.
 func (g *Gateway) completeCommands(ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest) error {
+	added := g.addedTypes(ctx, r.Namespace)
 	for _, c := range r.Commands {
 		for _, all := range []*common.SearchAttributes{
 			c.GetUpsertWorkflowSearchAttributesCommandAttributes().GetSearchAttributes(),
 			c.GetContinueAsNewWorkflowExecutionCommandAttributes().GetSearchAttributes(),
 			c.GetStartChildWorkflowExecutionCommandAttributes().GetSearchAttributes(),
 		} {
-			if err := g.completeAttributes(ctx, r.Namespace, all); err != nil {
+			if err := attributes.Complete(all, added); err != nil {
 				return err
 			}
 		}

@@ -107,17 +107,15 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 
 // checkBatchReset refuses a reset without a point.
 func checkBatchReset(of *batch.BatchOperationReset) error {
-	reapply := &workflowservice.ResetWorkflowExecutionRequest{
-		ResetReapplyType: of.GetResetReapplyType(), ResetReapplyExcludeTypes: of.GetOptions().GetResetReapplyExcludeTypes(),
+	options, reapplied, hasTarget := of.GetOptions(), of.GetResetReapplyType(), of.GetResetType() != enums.RESET_TYPE_UNSPECIFIED
+	if options != nil {
+		reapplied, hasTarget = options.ResetReapplyType, options.Target != nil
 	}
-	if options := of.GetOptions(); options != nil {
-		reapply.ResetReapplyType = options.ResetReapplyType
-	}
-	if of.GetOptions().GetTarget() == nil && (of.GetOptions() != nil || of.GetResetType() == enums.RESET_TYPE_UNSPECIFIED) {
+	if !hasTarget {
 		return serviceerror.NewInvalidArgument(
 			"ResetOperation.Options.Target is not set on request: use the first or the last workflow task, the ID of one, or a build ID")
 	}
-	return cmp.Or(checkLength("Identity", of.GetIdentity()), checkReapply(reapply))
+	return cmp.Or(checkLength("Identity", of.GetIdentity()), checkReapply(int32(reapplied), options.GetResetReapplyExcludeTypes()))
 }
 
 // StopBatchOperation ends a batch operation. What it has done stays done.

@@ -116,7 +116,8 @@ func (s *workflowService) DeleteWorkflowExecution(
 func (s *workflowService) ResetWorkflowExecution(
 	ctx context.Context, r *workflowservice.ResetWorkflowExecutionRequest,
 ) (*workflowservice.ResetWorkflowExecutionResponse, error) {
-	err := cmp.Or(checkExecution(r.WorkflowExecution), checkName("RequestId", r.RequestId), checkReapply(r))
+	kind := r.GetResetReapplyType() //lint:ignore SA1019 clients still send it
+	err := cmp.Or(checkExecution(r.WorkflowExecution), checkName("RequestId", r.RequestId), checkReapply(int32(kind), r.GetResetReapplyExcludeTypes()))
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +126,11 @@ func (s *workflowService) ResetWorkflowExecution(
 }
 
 // checkReapply refuses what no reset can ask to apply again.
-func checkReapply(r *workflowservice.ResetWorkflowExecutionRequest) error {
-	kind := r.GetResetReapplyType() //lint:ignore SA1019 clients still send it
-	if _, known := enums.ResetReapplyType_name[int32(kind)]; !known {
+func checkReapply(kind int32, excluded []enums.ResetReapplyExcludeType) error {
+	if _, known := enums.ResetReapplyType_name[kind]; !known {
 		return serviceerror.NewInvalidArgument(fmt.Sprintf("ResetReapplyType is %d: it must be from 0 to %d.", kind, len(enums.ResetReapplyType_name)-1))
 	}
-	for _, kind := range r.GetResetReapplyExcludeTypes() {
+	for _, kind := range excluded {
 		if _, known := enums.ResetReapplyExcludeType_name[int32(kind)]; !known {
 			return serviceerror.NewInvalidArgument(fmt.Sprintf(
 				"ResetReapplyExcludeTypes has %d: each must be from 0 to %d.", kind, len(enums.ResetReapplyExcludeType_name)-1))

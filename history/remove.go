@@ -5,14 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/journal"
-	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -20,18 +18,10 @@ import (
 const removalsAtOnce = 32
 
 // remove deletes a run, for everybody and at once, by an entry. The other entries of the run are removed afterwards: see removeRuns.
-func (s *Service) remove(ctx context.Context, key schedule.Key, r *workflowservice.DeleteWorkflowExecutionRequest) (reply proto.Message, err error) {
-	err = s.with(ctx, key, func(of *slot) (err error) {
-		for range maxTries {
-			reply, err = s.tryRemove(ctx, of, r.GetWorkflowExecution().GetRunId())
-			if !errors.Is(err, journal.ErrConflict) {
-				return err
-			}
-			metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
-		}
-		return serviceerror.NewUnavailable("other processes work on the execution: try again")
+func (s *Service) remove(ctx context.Context, key schedule.Key, r *workflowservice.DeleteWorkflowExecutionRequest) (proto.Message, error) {
+	return s.attempts(ctx, key, func(of *slot) (proto.Message, error) {
+		return s.tryRemove(ctx, of, r.GetWorkflowExecution().GetRunId())
 	})
-	return reply, err
 }
 
 // tryRemove is remove for a caller that has the turn. The error wraps journal.ErrConflict if another process was faster.

@@ -2,33 +2,19 @@ package history
 
 import (
 	"context"
-	"errors"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
-	"github.com/carillon-scheduler/carillon/internal/journal"
-	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // reset begins a new run with the first events of a run. Unlike other inputs, a reset needs to know more than the state: the histories of the run
 // and of those that continued it. So they are read anew whenever another process has been faster.
-func (s *Service) reset(ctx context.Context, key schedule.Key, r *workflowservice.ResetWorkflowExecutionRequest) (reply proto.Message, err error) {
-	err = s.with(ctx, key, func(of *slot) (err error) {
-		for range maxTries {
-			reply, err = s.tryReset(ctx, of, r)
-			if !errors.Is(err, journal.ErrConflict) {
-				return err
-			}
-			metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
-		}
-		return serviceerror.NewUnavailable("other processes work on the execution: try again")
-	})
-	return reply, err
+func (s *Service) reset(ctx context.Context, key schedule.Key, r *workflowservice.ResetWorkflowExecutionRequest) (proto.Message, error) {
+	return s.attempts(ctx, key, func(of *slot) (proto.Message, error) { return s.tryReset(ctx, of, r) })
 }
 
 // tryReset is reset for a caller that has the turn. The error wraps journal.ErrConflict if another process was faster.

@@ -104,8 +104,25 @@ func (s *Service) change(ctx context.Context, of *slot, in execution.Input) (pro
 		}
 		current = true
 	}
-	return nil, serviceerror.NewUnavailable("other processes work on the execution: try again")
+	return nil, errBusy
 }
+
+// attempts is change for an input that needs to know more than the state: try reads it, decides and stores. It is repeated while others are faster.
+func (s *Service) attempts(ctx context.Context, key schedule.Key, try func(*slot) (proto.Message, error)) (reply proto.Message, err error) {
+	err = s.with(ctx, key, func(of *slot) (err error) {
+		for range maxTries {
+			if reply, err = try(of); !errors.Is(err, journal.ErrConflict) {
+				return err
+			}
+			metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
+		}
+		return errBusy
+	})
+	return reply, err
+}
+
+// errBusy says that other processes have always been faster.
+var errBusy = serviceerror.NewUnavailable("other processes work on the execution: try again")
 
 // guess supposes that a workflow ID that nothing is known of has no journal, for an input that begins a run. If that is wrong, the append
 // fails.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/carillon-scheduler/carillon/internal/workflows"
@@ -81,7 +80,7 @@ func (a *app) resetWorkflow(ctx context.Context, reset *workflowReset, id string
 	}
 	return a.callGateway(ctx, reset.gateway, func(ctx context.Context, api workflowservice.WorkflowServiceClient) (err error) {
 		if reset.task != "" {
-			if request.WorkflowTaskFinishEventId, err = workflows.TaskToReset(reset.pages(ctx, api, request)); err != nil {
+			if request.WorkflowTaskFinishEventId, err = reset.point(ctx, api, request); err != nil {
 				return err
 			}
 		}
@@ -108,22 +107,20 @@ func (r *workflowReset) request(namespace, id, identity string) (*workflowservic
 	}, nil
 }
 
-// pages reads the history from the end at which the task is.
-func (r *workflowReset) pages(
+// point returns the event that stands for the task.
+func (r *workflowReset) point(
 	ctx context.Context, api workflowservice.WorkflowServiceClient, of *workflowservice.ResetWorkflowExecutionRequest,
-) workflows.Pages {
+) (int64, error) {
 	if r.task == firstTask {
-		return func(token []byte) (*history.History, []byte, error) {
-			page, err := api.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-				Namespace: of.Namespace, Execution: of.WorkflowExecution, NextPageToken: token,
-			})
-			return page.GetHistory(), page.GetNextPageToken(), err
-		}
-	}
-	return func(token []byte) (*history.History, []byte, error) {
-		page, err := api.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: of.Namespace, Execution: of.WorkflowExecution, NextPageToken: token,
+		return workflows.FirstTask(ctx, of.Namespace, of.WorkflowExecution, func(
+			ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest,
+		) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+			return api.GetWorkflowExecutionHistory(ctx, request)
 		})
-		return page.GetHistory(), page.GetNextPageToken(), err
 	}
+	return workflows.LastTask(ctx, of.Namespace, of.WorkflowExecution, func(
+		ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
+	) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+		return api.GetWorkflowExecutionHistoryReverse(ctx, request)
+	})
 }

@@ -76,9 +76,6 @@ type anybody struct{ conn call.Requester }
 
 func (a anybody) For(schedule.Key) call.Requester { return a.conn }
 
-// Owner returns the process that comes first for an execution; "" if none is known. It waits for nothing, so it knows nobody at first.
-func (o *Owners) Owner(execution schedule.Key) string { return o.owner(execution) }
-
 // For implements [Router].
 func (o *Owners) For(execution schedule.Key) call.Requester { return requester{o, execution} }
 
@@ -93,7 +90,7 @@ func (r requester) MaxPayload() int64 { return r.conn.MaxPayload() }
 
 // RequestMsgWithContext implements call.Requester. It sends a request to the owner, and to any process if the owner is not there.
 func (r requester) RequestMsgWithContext(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
-	process := r.owner(r.execution)
+	process := r.Owner(r.execution)
 	if process == "" {
 		metrics.HistoryRouted.Add(ctx, 1, metrics.RoutedAnybody)
 		return r.conn.RequestMsgWithContext(ctx, msg)
@@ -110,8 +107,8 @@ func (r requester) RequestMsgWithContext(ctx context.Context, msg *nats.Msg) (*n
 	return r.conn.RequestMsgWithContext(ctx, msg)
 }
 
-// owner returns the process that comes first for an execution; "" if none is known.
-func (o *Owners) owner(execution schedule.Key) (first string) {
+// Owner returns the process that comes first for an execution; "" if none is known. It waits for nothing, so it knows nobody at first.
+func (o *Owners) Owner(execution schedule.Key) (first string) {
 	o.ask()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
-	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -140,11 +139,13 @@ func (j *journaled) signalsFor(next *executionRun) map[string]int {
 		return count
 	}
 	for run := next.base; run != nil; run = j.continued(run) {
-		countSignals(count, slices.DeleteFunc(slices.Clone(run.events), func(event *historypb.HistoryEvent) bool {
+		for _, event := range run.events {
 			id := event.GetWorkflowExecutionSignaledEventAttributes().GetRequestId()
-			defer func() { known[id] = id != "" }()
-			return known[id]
-		}))
+			if id == "" || !known[id] {
+				countSignals(count, []*historypb.HistoryEvent{event})
+			}
+			known[id] = true
+		}
 	}
 	return count
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -66,69 +67,72 @@ func encodeStart(
 
 // RequestCancel asks an execution to end. The error is NotFound if it is not in progress.
 func (c *Client) RequestCancel(ctx context.Context, request *workflowservice.RequestCancelWorkflowExecutionRequest) error {
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
-	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbRequestCancel), request, nil)
+	return c.change(ctx, subjects.VerbRequestCancel, request)
 }
 
 // Signal signals an execution. The error is NotFound if it is not in progress.
 func (c *Client) Signal(ctx context.Context, request *workflowservice.SignalWorkflowExecutionRequest) error {
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
-	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbSignal), request, nil)
+	return c.change(ctx, subjects.VerbSignal, request)
 }
 
 // Terminate ends an execution. The error is NotFound if it is not in progress.
 func (c *Client) Terminate(ctx context.Context, request *workflowservice.TerminateWorkflowExecutionRequest) error {
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
-	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbTerminate), request, nil)
+	return c.change(ctx, subjects.VerbTerminate, request)
 }
 
 // Delete removes a run, and ends it first if it is in progress. The error is NotFound if there is no such run.
 func (c *Client) Delete(ctx context.Context, request *workflowservice.DeleteWorkflowExecutionRequest) error {
+	return c.change(ctx, subjects.VerbDelete, request)
+}
+
+// Reset lets an execution go on from an earlier point, in a new run. A repeat of the request finds that run. The error is InvalidArgument if no run
+// can go on from the event that the request names.
+func (c *Client) Reset(ctx context.Context, request *workflowservice.ResetWorkflowExecutionRequest) error {
+	return c.change(ctx, subjects.VerbReset, request)
+}
+
+// change sends a request that changes an execution.
+func (c *Client) change(ctx context.Context, verb string, request interface {
+	proto.Message
+	GetNamespace() string
+	GetWorkflowExecution() *common.WorkflowExecution
+}) error {
 	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
-	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbDelete), request, nil)
+	return call.Ask(ctx, c.owners.For(key), c.subject(key, verb), request, nil)
 }
 
 // Describe describes a run, in progress or ended. The error is NotFound if there is no such run.
 func (c *Client) Describe(
 	ctx context.Context, request *workflowservice.DescribeWorkflowExecutionRequest,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	var response workflowservice.DescribeWorkflowExecutionResponse
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
-	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbDescribe), request, &response); err != nil {
-		return nil, err
-	}
-	return &response, nil
-}
-
-// Reset lets an execution go on from an earlier point, in a new run. A repeat of the request finds that run. The error is InvalidArgument if no run
-// can go on from the event that the request names.
-func (c *Client) Reset(ctx context.Context, request *workflowservice.ResetWorkflowExecutionRequest) error {
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetWorkflowExecution().GetWorkflowId()}
-	return call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbReset), request, nil)
+	return read(ctx, c, subjects.VerbDescribe, request, &workflowservice.DescribeWorkflowExecutionResponse{})
 }
 
 // History returns a page of the events of a run. The error is NotFound if there is no such run.
 func (c *Client) History(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	var response workflowservice.GetWorkflowExecutionHistoryResponse
-	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
-	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbHistory), request, &response); err != nil {
-		return nil, err
-	}
-	return &response, nil
+	return read(ctx, c, subjects.VerbHistory, request, &workflowservice.GetWorkflowExecutionHistoryResponse{})
 }
 
 // HistoryReverse returns a page of the events of a run, the last one first. The error is NotFound if there is no such run.
 func (c *Client) HistoryReverse(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	var response workflowservice.GetWorkflowExecutionHistoryReverseResponse
+	return read(ctx, c, subjects.VerbHistoryReverse, request, &workflowservice.GetWorkflowExecutionHistoryReverseResponse{})
+}
+
+// read sends a request about a run, and returns its response; nil with an error.
+func read[Response proto.Message](ctx context.Context, c *Client, verb string, request interface {
+	proto.Message
+	GetNamespace() string
+	GetExecution() *common.WorkflowExecution
+}, response Response) (none Response, err error) {
 	key := schedule.Key{Namespace: request.GetNamespace(), ID: request.GetExecution().GetWorkflowId()}
-	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, subjects.VerbHistoryReverse), request, &response); err != nil {
-		return nil, err
+	if err := call.Ask(ctx, c.owners.For(key), c.subject(key, verb), request, response); err != nil {
+		return none, err
 	}
-	return &response, nil
+	return response, nil
 }
 
 func (c *Client) subject(key schedule.Key, verb string) string {

@@ -2,7 +2,7 @@
 //
 //   - [Request] makes the request that starts an execution from an action, and [Report] the message that tells the schedule how the execution
 //     ended. [NextRun] says whether it goes on in another run.
-//   - [TaskToReset] finds the point to which a run is to be reset.
+//   - [FirstTask] and [LastTask] find the point to which a run is to be reset.
 //   - [Payload] and [Text] convert payloads between Temporal's messages and the JSON of the schedule package.
 //   - [Client] asks the pool history, over NATS.
 //

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"testing"
@@ -10,12 +11,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
-// TestTaskToReset: the first or the last completed task is found on any page.
-func TestTaskToReset(t *testing.T) {
+// TestTasksToResetTo: the first or the last completed task is found on any page.
+func TestTasksToResetTo(t *testing.T) {
 	t.Parallel()
 	const (
 		scheduled = enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
@@ -38,18 +40,31 @@ func TestTaskToReset(t *testing.T) {
 				events = append(events, &historypb.HistoryEvent{EventId: int64(i + 1), EventType: of})
 			}
 			for size := 1; size <= len(events)+1; size++ {
-				requireTask(t, test.first, pagesOf(t, events, size))
+				read := pagesOf(t, events, size)
+				first, err := workflows.FirstTask(t.Context(), "n", nil, func(
+					_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest,
+				) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+					page, next := read(r.NextPageToken)
+					return &workflowservice.GetWorkflowExecutionHistoryResponse{History: page, NextPageToken: next}, nil
+				})
+				requireTask(t, test.first, first, err)
 				slices.Reverse(events)
-				requireTask(t, test.last, pagesOf(t, events, size))
+				read = pagesOf(t, events, size)
+				last, err := workflows.LastTask(t.Context(), "n", nil, func(
+					_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
+				) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+					page, next := read(r.NextPageToken)
+					return &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: page, NextPageToken: next}, nil
+				})
+				requireTask(t, test.last, last, err)
 				slices.Reverse(events)
 			}
 		})
 	}
 }
 
-func requireTask(t *testing.T, want int64, read workflows.Pages) {
+func requireTask(t *testing.T, want, got int64, err error) {
 	t.Helper()
-	got, err := workflows.TaskToReset(read)
 	if want == 0 {
 		require.ErrorAs(t, err, new(*serviceerror.FailedPrecondition))
 		return
@@ -59,9 +74,9 @@ func requireTask(t *testing.T, want int64, read workflows.Pages) {
 }
 
 // pagesOf reads events in pages of a size.
-func pagesOf(t *testing.T, events []*historypb.HistoryEvent, size int) workflows.Pages {
+func pagesOf(t *testing.T, events []*historypb.HistoryEvent, size int) func(token []byte) (*historypb.History, []byte) {
 	all := slices.Collect(slices.Chunk(events, size))
-	return func(token []byte) (*historypb.History, []byte, error) {
+	return func(token []byte) (*historypb.History, []byte) {
 		at := 0
 		if len(token) > 0 {
 			var err error
@@ -70,8 +85,8 @@ func pagesOf(t *testing.T, events []*historypb.HistoryEvent, size int) workflows
 		}
 		page := &historypb.History{Events: all[at]}
 		if at++; at < len(all) {
-			return page, []byte(strconv.Itoa(at)), nil
+			return page, []byte(strconv.Itoa(at))
 		}
-		return page, nil, nil
+		return page, nil
 	}
 }

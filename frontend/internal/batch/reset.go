@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/api/batch/v1"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -51,35 +50,15 @@ func optionsOf(of *batch.BatchOperationReset) *common.ResetOptions {
 func (w work) pointOf(ctx context.Context, namespace string, execution *common.WorkflowExecution, options *common.ResetOptions) (int64, error) {
 	switch target := options.Target.(type) {
 	case *common.ResetOptions_FirstWorkflowTask:
-		return workflows.TaskToReset(w.firstTask(ctx, namespace, execution))
+		return workflows.FirstTask(ctx, namespace, execution, w.config.Workflows.History)
 	case *common.ResetOptions_LastWorkflowTask:
-		return workflows.TaskToReset(w.lastTask(ctx, namespace, execution))
+		return workflows.LastTask(ctx, namespace, execution, w.config.Workflows.HistoryReverse)
 	case *common.ResetOptions_WorkflowTaskId:
 		return target.WorkflowTaskId, nil
 	case *common.ResetOptions_BuildId:
 		return w.buildPoint(ctx, namespace, execution, options, target.BuildId)
 	}
 	return 0, serviceerror.NewInvalidArgument("the reset has no target: use the first or the last workflow task, the ID of one, or a build ID")
-}
-
-// firstTask reads a history from its beginning.
-func (w work) firstTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) workflows.Pages {
-	return func(token []byte) (*history.History, []byte, error) {
-		page, err := w.config.Workflows.History(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace: namespace, Execution: execution, NextPageToken: token,
-		})
-		return page.GetHistory(), page.GetNextPageToken(), err
-	}
-}
-
-// lastTask reads a history from its end.
-func (w work) lastTask(ctx context.Context, namespace string, execution *common.WorkflowExecution) workflows.Pages {
-	return func(token []byte) (*history.History, []byte, error) {
-		page, err := w.config.Workflows.HistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: namespace, Execution: execution, NextPageToken: token,
-		})
-		return page.GetHistory(), page.GetNextPageToken(), err
-	}
 }
 
 // buildPoint returns the first event that code with a build ID has completed, in this run or one before it.

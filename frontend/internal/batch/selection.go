@@ -46,16 +46,6 @@ func itemsOf(r *workflowservice.StartBatchOperationRequest) []string {
 	return slices.Compact(items)
 }
 
-// itemsAfter returns the items that come after one: at most limit.
-func itemsAfter(items []string, after string, limit int) []string {
-	begin, found := slices.BinarySearch(items, after)
-	if found {
-		begin++
-	}
-	items = items[begin:]
-	return items[:min(len(items), limit)]
-}
-
 // The conditions of Carillon's own.
 var (
 	runID  = query.Field{Source: query.Execution, Name: query.RunID}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -134,8 +133,9 @@ func (s *Service) isRepeat(ctx context.Context, r *workflowservice.StartBatchOpe
 func jobID(namespace, id string) string { return request.DerivedID("batch/" + namespace + "/" + id) }
 
 func (s *Service) newJob(ctx context.Context, r *workflowservice.StartBatchOperationRequest, data []byte) (jobs.Job, error) {
+	_, identity := operationOf(r)
 	job := jobs.Job{
-		Namespace: r.Namespace, ID: jobID(r.Namespace, r.JobId), Kind: kindExecutions, Identity: identityOf(r), CreateTime: s.config.Now().UTC(),
+		Namespace: r.Namespace, ID: jobID(r.Namespace, r.JobId), Kind: kindExecutions, Identity: identity, CreateTime: s.config.Now().UTC(),
 		Rate: rateOf(r.MaxOperationsPerSecond),
 	}
 	of := parameters{Request: data}
@@ -162,15 +162,9 @@ func rateOf(perSecond float32) int {
 // admit refuses a batch operation if the namespace has as many as may run at once. Requests that arrive together may exceed the limit by their
 // number.
 func (s *Service) admit(ctx context.Context, namespace string) error {
-	all, err := s.all(ctx, namespace)
+	running, err := s.config.Jobs.CountRunning(ctx, namespace, kindPrefix)
 	if err != nil {
 		return err
-	}
-	running := 0
-	for i := range all {
-		if !all[i].Ended() {
-			running++
-		}
 	}
 	if running >= maxActive {
 		return &serviceerror.ResourceExhausted{
@@ -201,5 +195,3 @@ func requestOf(job *jobs.Job) (*workflowservice.StartBatchOperationRequest, para
 	}
 	return r, of, nil
 }
-
-func isBatch(job *jobs.Job) bool { return strings.HasPrefix(job.Kind, kindPrefix) }

@@ -5,8 +5,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"go.temporal.io/api/batch/v1"
 	"go.temporal.io/api/common/v1"
@@ -81,7 +79,8 @@ func namedBy(r *workflowservice.StartBatchOperationRequest) []*common.Execution 
 
 // infoOf returns what a list shows of a job.
 func infoOf(job *jobs.Job, r *workflowservice.StartBatchOperationRequest) *batch.BatchOperationInfo {
-	info := &batch.BatchOperationInfo{JobId: r.JobId, State: stateOf(job.Status), StartTime: timestamppb.New(job.CreateTime), OperationType: typeOf(r)}
+	of, _ := operationOf(r)
+	info := &batch.BatchOperationInfo{JobId: r.JobId, State: stateOf(job.Status), StartTime: timestamppb.New(job.CreateTime), OperationType: of}
 	if job.Ended() {
 		info.CloseTime = timestamppb.New(job.EndTime)
 	}
@@ -100,46 +99,24 @@ func stateOf(status jobs.Status) enums.BatchOperationState {
 	return enums.BATCH_OPERATION_STATE_FAILED
 }
 
-func typeOf(r *workflowservice.StartBatchOperationRequest) enums.BatchOperationType {
-	switch r.Operation.(type) {
+// operationOf returns what a request does to each execution, and who asks for it.
+func operationOf(r *workflowservice.StartBatchOperationRequest) (of enums.BatchOperationType, identity string) {
+	switch operation := r.Operation.(type) {
 	case *workflowservice.StartBatchOperationRequest_TerminationOperation:
-		return enums.BATCH_OPERATION_TYPE_TERMINATE_WORKFLOW
+		return enums.BATCH_OPERATION_TYPE_TERMINATE_WORKFLOW, operation.TerminationOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_CancellationOperation:
-		return enums.BATCH_OPERATION_TYPE_CANCEL_WORKFLOW
+		return enums.BATCH_OPERATION_TYPE_CANCEL_WORKFLOW, operation.CancellationOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_SignalOperation:
-		return enums.BATCH_OPERATION_TYPE_SIGNAL_WORKFLOW
+		return enums.BATCH_OPERATION_TYPE_SIGNAL_WORKFLOW, operation.SignalOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
-		return enums.BATCH_OPERATION_TYPE_DELETE_WORKFLOW
+		return enums.BATCH_OPERATION_TYPE_DELETE_WORKFLOW, operation.DeletionOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
-		return enums.BATCH_OPERATION_TYPE_RESET_WORKFLOW
+		return enums.BATCH_OPERATION_TYPE_RESET_WORKFLOW, operation.ResetOperation.GetIdentity()
 	}
-	return enums.BATCH_OPERATION_TYPE_UNSPECIFIED
+	return enums.BATCH_OPERATION_TYPE_UNSPECIFIED, ""
 }
 
-func identityOf(r *workflowservice.StartBatchOperationRequest) string {
-	switch of := r.Operation.(type) {
-	case *workflowservice.StartBatchOperationRequest_TerminationOperation:
-		return of.TerminationOperation.GetIdentity()
-	case *workflowservice.StartBatchOperationRequest_CancellationOperation:
-		return of.CancellationOperation.GetIdentity()
-	case *workflowservice.StartBatchOperationRequest_SignalOperation:
-		return of.SignalOperation.GetIdentity()
-	case *workflowservice.StartBatchOperationRequest_DeletionOperation:
-		return of.DeletionOperation.GetIdentity()
-	case *workflowservice.StartBatchOperationRequest_ResetOperation:
-		return of.ResetOperation.GetIdentity()
-	}
-	return ""
-}
-
-// all returns the batch operations of a namespace, the newest first.
-func (s *Service) all(ctx context.Context, namespace string) ([]jobs.Job, error) {
-	all, err := s.config.Jobs.List(ctx, namespace)
-	return slices.DeleteFunc(all, func(job jobs.Job) bool { return !isBatch(&job) }), err
-}
-
-// List returns one page of the batch operations of a namespace, the newest first. A page begins after an operation and not at a number, so new
-// operations neither repeat nor hide others.
+// List returns one page of the batch operations of a namespace, the newest first.
 func (s *Service) List(
 	ctx context.Context, r *workflowservice.ListBatchOperationsRequest,
 ) (*workflowservice.ListBatchOperationsResponse, error) {
@@ -147,7 +124,7 @@ func (s *Service) List(
 	if err != nil {
 		return nil, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
 	}
-	all, err := s.all(ctx, r.Namespace)
+	all, err := s.config.Jobs.ListKind(ctx, r.Namespace, kindPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -155,23 +132,17 @@ func (s *Service) List(
 	if r.PageSize > 0 {
 		size = min(int(r.PageSize), listing.DefaultPageSize)
 	}
+	page, next := jobs.Page(all, after, size)
 	response := &workflowservice.ListBatchOperationsResponse{}
-	for i := range all {
-		if after != "" && placeOf(&all[i]) >= after {
-			continue
-		}
-		if len(response.OperationInfo) == size {
-			response.NextPageToken = []byte(listing.EncodePageToken(placeOf(&all[i-1])))
-			break
-		}
-		start, _, err := requestOf(&all[i])
+	if next != "" {
+		response.NextPageToken = []byte(listing.EncodePageToken(next))
+	}
+	for i := range page {
+		start, _, err := requestOf(&page[i])
 		if err != nil {
 			return nil, err
 		}
-		response.OperationInfo = append(response.OperationInfo, infoOf(&all[i], start))
+		response.OperationInfo = append(response.OperationInfo, infoOf(&page[i], start))
 	}
 	return response, nil
 }
-
-// placeOf returns where a job stands in a list. The newest job has the greatest place.
-func placeOf(job *jobs.Job) string { return fmt.Sprintf("%020d %s", job.CreateTime.UnixNano(), job.ID) }

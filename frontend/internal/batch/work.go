@@ -22,7 +22,7 @@ func (w work) Next(ctx context.Context, job *jobs.Job, after string, limit int) 
 		return nil, err
 	}
 	if r.VisibilityQuery == "" {
-		return itemsAfter(itemsOf(r), after, limit), nil
+		return jobs.ItemsAfter(itemsOf(r), after, limit), nil
 	}
 	if of.Until.IsZero() { // there were none at the start
 		return nil, nil

@@ -3,9 +3,9 @@ package bulk
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -16,7 +16,7 @@ func (s *Service) selected(
 ) ([]string, error) {
 	switch {
 	case len(sel.IDs) > 0:
-		return idsAfter(sel.IDs, after, limit), nil
+		return jobs.ItemsAfter(sel.IDs, after, limit), nil
 	case sel.Query != "":
 		return s.config.Find(ctx, namespace, sel.Query, after, limit)
 	}
@@ -39,7 +39,7 @@ func (s *Service) preview(
 	var ids []string
 	switch {
 	case len(sel.IDs) > 0:
-		ids = idsAfter(sel.IDs, "", len(sel.IDs))
+		ids = jobs.ItemsAfter(sel.IDs, "", len(sel.IDs))
 	case sel.Query != "":
 		if err := s.checkQuery(sel.Query); err != nil {
 			return 0, nil, err
@@ -62,15 +62,4 @@ func (s *Service) checkQuery(text string) error {
 		return schedule.Invalid("query", "has no condition: if all schedules are meant, use \"all\": true instead")
 	}
 	return err
-}
-
-// idsAfter returns the ids that come after an ID, in order and each once: at most limit.
-func idsAfter(ids []string, after string, limit int) []string {
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	begin, found := slices.BinarySearch(ids, after)
-	if found {
-		begin++
-	}
-	ids = ids[begin:]
-	return ids[:min(len(ids), limit)]
 }

@@ -80,15 +80,9 @@ func newJob(namespace, id string, req *schedule.StartBulkRequest, total int, fro
 // admit refuses a bulk operation if the namespace has as many as may run at once. Requests that arrive together may exceed the limit by
 // their number.
 func (s *Service) admit(ctx context.Context, namespace string) error {
-	all, err := s.all(ctx, namespace)
+	running, err := s.config.Jobs.CountRunning(ctx, namespace, bulkKind)
 	if err != nil {
 		return err
-	}
-	running := 0
-	for i := range all {
-		if !all[i].Ended() {
-			running++
-		}
 	}
 	if running >= schedule.MaxActiveBulk {
 		return schedule.Errorf(schedule.CodeResourceExhausted,
@@ -96,12 +90,6 @@ func (s *Service) admit(ctx context.Context, namespace string) error {
 			namespace, running, schedule.MaxActiveBulk)
 	}
 	return nil
-}
-
-// all returns the bulk operations of a namespace, the newest first.
-func (s *Service) all(ctx context.Context, namespace string) ([]jobs.Job, error) {
-	all, err := s.config.Jobs.List(ctx, namespace)
-	return slices.DeleteFunc(all, func(job jobs.Job) bool { return !isBulk(&job) }), err
 }
 
 func isBulk(job *jobs.Job) bool { return strings.HasPrefix(job.Kind, bulkKind) }
@@ -164,8 +152,7 @@ func (s *Service) Cancel(
 	return describe(&job)
 }
 
-// List returns one page of the bulk operations of a namespace, the newest first. A page begins after an operation and not at a number, so
-// that new operations neither repeat nor hide others.
+// List returns one page of the bulk operations of a namespace, the newest first.
 func (s *Service) List(
 	ctx context.Context, namespace string, req *schedule.ListBulkRequest,
 ) (schedule.ListBulkReply, error) {
@@ -173,21 +160,17 @@ func (s *Service) List(
 	if err != nil {
 		return schedule.ListBulkReply{}, err
 	}
-	all, err := s.all(ctx, namespace)
+	all, err := s.config.Jobs.ListKind(ctx, namespace, bulkKind)
 	if err != nil {
 		return schedule.ListBulkReply{}, err
 	}
+	page, next := jobs.Page(all, after, cmp.Or(req.PageSize, listing.DefaultPageSize))
 	reply := schedule.ListBulkReply{Operations: []schedule.BulkDescription{}}
-	size := cmp.Or(req.PageSize, listing.DefaultPageSize)
-	for i := range all {
-		if after != "" && listPosition(&all[i]) >= after {
-			continue
-		}
-		if len(reply.Operations) == size {
-			reply.NextPageToken = listing.EncodePageToken(listPosition(&all[i-1]))
-			break
-		}
-		described, err := describe(&all[i])
+	if next != "" {
+		reply.NextPageToken = listing.EncodePageToken(next)
+	}
+	for i := range page {
+		described, err := describe(&page[i])
 		if err != nil {
 			return schedule.ListBulkReply{}, err
 		}
@@ -195,11 +178,6 @@ func (s *Service) List(
 		reply.Operations = append(reply.Operations, described)
 	}
 	return reply, nil
-}
-
-// listPosition returns where a job stands in a list. The newest job has the greatest position.
-func listPosition(job *jobs.Job) string {
-	return fmt.Sprintf("%020d %s", job.CreateTime.UnixNano(), job.ID)
 }
 
 // describe returns what users see of the record of a job.
