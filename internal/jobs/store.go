@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -99,9 +98,7 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Job, error) {
 	return jobs, nil
 }
 
-func newestFirst(a, b Job) int {
-	return cmp.Or(b.CreateTime.Compare(a.CreateTime), strings.Compare(a.ID, b.ID))
-}
+func newestFirst(a, b Job) int { return strings.Compare(placeOf(&b), placeOf(&a)) }
 
 // Cancel ends a job: items in progress are finished, and no others are begun. It returns the job, or ErrNone, or the job together
 // with ErrEnded.
