@@ -11,6 +11,6 @@
 // serviceerror. What only the service needs to know is in the other fields of an entry, as the values after the transition: a state is
 // replayed without any rule, so a release with other rules reads old journals as they were.
 //
-// There is one file for each kind of input and of command. Only history imports the package, gateway for its tokens, and internal/search and
-// internal/consistency to read journals. It may import internal/codec. It must never contain anything about NATS, nor wait for anything.
+// There is one file for each kind of input and of command. Only history imports the package, gateway for its tokens, internal/backlog for
+// what is to be offered, and internal/search and internal/consistency to read journals. It may import internal/codec. It must never contain anything about NATS, nor wait for anything.
 package execution

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/backlog"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -105,10 +106,7 @@ func each[T any](all []T, do func(T) error) (todo []func() error) {
 
 // offer offers one task to workers, or puts it into the backlog.
 func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer) error {
-	queue := offer.Queue{Namespace: key.Namespace, Kind: offer.Workflow, Name: o.Queue}
-	if o.Activity {
-		queue.Kind = offer.Activity
-	}
+	queue, waiting := backlog.TaskOf(key, &o)
 	poller, err := s.offers.Offer(ctx, queue, o.Patience)
 	if o.Normal != "" && err == nil {
 		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyTaken)
@@ -117,10 +115,6 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyMissed)
 		queue.Name = o.Normal
 		poller, err = s.offers.Offer(ctx, queue, execution.NormalPatience)
-	}
-	waiting := offer.Task{
-		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt, Stamp: o.Stamp,
-		Scheduled: o.Scheduled, Expires: o.Expires,
 	}
 	switch {
 	case errors.Is(err, offer.ErrNobody):

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/backlog"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -155,7 +156,7 @@ func (in *executionInspector) awaited(next, armed time.Time) bool {
 // or put there.
 func (in *executionInspector) tasks() {
 	for _, o := range in.Unqueued {
-		queue, task := taskOf(in.Key, &o)
+		queue, task := backlog.TaskOf(in.Key, &o)
 		about := fmt.Sprintf("%s task of event %d, attempt %d", queue.Kind, o.Event, o.Attempt)
 		in.found(TaskMissing, about, revision(in.Sequence), storeTask{queue, task}, "put it into task queue "+queue.Name,
 			"the %s waits for a worker since %s, and is in no queue", about, instant(o.Scheduled))
@@ -176,18 +177,6 @@ func (in *executionInspector) work(settled func(schedule.Key) uint64) {
 			in.found(EndUntold, "child "+child.key.ID, revision(in.Sequence, child.sequence), redoEntry{child.key, child.sequence}, "tell it",
 				"its child %s, of event %d, has ended, and nobody has told it", child.key.ID, child.event)
 		}
-	}
-}
-
-// taskOf returns a task that waits as the backlog has it.
-func taskOf(key schedule.Key, o *execution.Offer) (offer.Queue, offer.Task) {
-	queue := offer.Queue{Namespace: key.Namespace, Kind: offer.Workflow, Name: o.Queue}
-	if o.Activity {
-		queue.Kind = offer.Activity
-	}
-	return queue, offer.Task{
-		Namespace: key.Namespace, WorkflowID: key.ID, RunID: o.RunID, Kind: queue.Kind, EventID: o.Event, Attempt: o.Attempt,
-		Scheduled: o.Scheduled, Expires: o.Expires,
 	}
 }
 

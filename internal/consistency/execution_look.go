@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/backlog"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -23,8 +24,6 @@ const (
 	together = 256
 	// maxOwed is how many tasks that may be missing are remembered before the backlog is searched for them.
 	maxOwed = 100_000
-	// backlogPage is how many tasks of the backlog are read at once.
-	backlogPage = 1000
 )
 
 // executionLook is one look at executions. It remembers the tasks that wait until it has searched the backlog for them.
@@ -43,7 +42,7 @@ type executionLook struct {
 type taskID struct {
 	workflowID, runID string
 	event             int64
-	attempt           int32
+	attempt, stamp    int32
 }
 
 func (c *Checker) newLook(fresh bool) *executionLook {
@@ -237,7 +236,7 @@ func (l *executionLook) note(shard int, x *Execution, settled func(schedule.Key)
 		return
 	}
 	for _, o := range owedTasks(x.State, x.Now) {
-		queue, task := taskOf(x.Key, &o)
+		queue, task := backlog.TaskOf(x.Key, &o)
 		if l.owed[queue] == nil {
 			l.owed[queue] = map[taskID]*Execution{}
 		}
@@ -252,7 +251,7 @@ func compareQueues(a, b offer.Queue) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-func idOf(t *offer.Task) taskID { return taskID{t.WorkflowID, t.RunID, t.EventID, t.Attempt} }
+func idOf(t *offer.Task) taskID { return taskID{t.WorkflowID, t.RunID, t.EventID, t.Attempt, t.Stamp} }
 
 // search looks for the remembered tasks in the backlog, and forgets them. Those that are not there are findings.
 func (l *executionLook) search(ctx context.Context) error {
@@ -262,9 +261,9 @@ func (l *executionLook) search(ctx context.Context) error {
 			delete(owed, idOf(t))
 			return len(owed) > 0
 		}
-		err := l.reader.backlog(ctx, queue, false, strike)
+		next, err := l.reader.backlog(ctx, queue, strike)
 		if err == nil && l.fresh && len(owed) > 0 {
-			err = l.reader.backlog(ctx, queue, true, strike)
+			err = l.reader.newest(ctx, queue, next, strike)
 		}
 		if err != nil {
 			return err
@@ -293,7 +292,7 @@ func (l *executionLook) strays(ctx context.Context, namespace string, known *key
 		if parseErr != nil || err != nil {
 			continue
 		}
-		err = l.reader.backlog(ctx, queue, false, func(sequence uint64, t *offer.Task) bool {
+		_, err = l.reader.backlog(ctx, queue, func(sequence uint64, t *offer.Task) bool {
 			if key := (schedule.Key{Namespace: t.Namespace, ID: t.WorkflowID}); !known.has(key) {
 				stray := &Execution{Key: key, Strays: []strayTask{{queue, sequence}}}
 				l.found = append(l.found, inspectExecution(l.config.Names, 0, stray)...)
@@ -302,37 +301,6 @@ func (l *executionLook) strays(ctx context.Context, namespace string, known *key
 		})
 	}
 	return err
-}
-
-// backlog calls each for the tasks of a queue in the backlog, until it returns false. A message that is no task is left to matching.
-func (r *reader) backlog(ctx context.Context, queue offer.Queue, atLeader bool, each func(sequence uint64, t *offer.Task) bool) error {
-	for from := uint64(1); ; {
-		found, err := r.page(ctx, queue, from, atLeader)
-		if err != nil {
-			return fmt.Errorf("consistency: look into task queue %s: %w", queue.Name, err)
-		}
-		if len(found) == 0 {
-			return nil
-		}
-		for i := range found {
-			from = found[i].Sequence + 1
-			if task, err := offer.ParseTask(found[i].Data); err == nil && !each(found[i].Sequence, &task) {
-				return nil
-			}
-		}
-	}
-}
-
-func (r *reader) page(ctx context.Context, queue offer.Queue, from uint64, atLeader bool) ([]bus.Message, error) {
-	stream, subject := r.names.BacklogStream(), r.names.Backlog(queue)
-	if !atLeader {
-		return r.executing.Subject(ctx, stream, subject, from, backlogPage)
-	}
-	m, err := r.executing.Next(ctx, stream, subject, from)
-	if errors.Is(err, bus.ErrNone) {
-		return nil, nil
-	}
-	return []bus.Message{m}, err
 }
 
 // lookAtExecutionsAgain looks at the executions of findings, on the leaders.

@@ -16,9 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -75,6 +77,33 @@ func TestLostTask(t *testing.T) {
 	require.NoError(t, f.respond(f.workflowTask(), scheduleActivity("a")))
 	f.settled()
 	f.purge(f.names.BacklogStream(), f.names.Backlogs())
+	f.mends(consistency.TaskMissing)
+	require.NoError(t, f.respondActivity(f.activityTask()))
+	f.ends("w")
+}
+
+// TestLostTaskOfAnActivityThatWasReset: the task from before the reset is still there, and does not stand for the lost one. The one that is put into the
+// queue again reaches a worker.
+func TestLostTaskOfAnActivityThatWasReset(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
+	f.history()
+	f.begin("w")
+	require.NoError(t, f.respond(f.workflowTask(), scheduleActivity("a")))
+	f.settled()
+	require.NoError(t, call.Ask(t.Context(), f.conn, f.subject("w", subjects.VerbResetActivity), &workflowservice.ResetActivityRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: "w"}, Activity: &workflowservice.ResetActivityRequest_Id{Id: "a"},
+	}, nil))
+	f.settled()
+	require.Empty(t, f.finds(false))
+	stream, err := f.js.Stream(t.Context(), f.names.BacklogStream())
+	require.NoError(t, err)
+	queue := f.names.Backlog(offer.Queue{Namespace: "default", Kind: offer.Activity, Name: "flows"})
+	last, err := stream.GetLastMsgForSubject(t.Context(), queue)
+	require.NoError(t, err)
+	require.NoError(t, stream.DeleteMsg(t.Context(), last.Sequence))
+	_, err = stream.GetLastMsgForSubject(t.Context(), queue)
+	require.NoError(t, err, "the task from before the reset")
 	f.mends(consistency.TaskMissing)
 	require.NoError(t, f.respondActivity(f.activityTask()))
 	f.ends("w")
