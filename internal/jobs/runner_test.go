@@ -189,7 +189,7 @@ func TestACreateIsIdempotent(t *testing.T) {
 
 	_, err = b.store.Get(t.Context(), "default", "none")
 	require.ErrorIs(t, err, ErrNone)
-	_, err = b.store.Cancel(t.Context(), "default", "none", "", noon)
+	_, err = b.store.Cancel(t.Context(), "default", "none", "", time.Now())
 	require.ErrorIs(t, err, ErrNone)
 }
 
@@ -260,7 +260,7 @@ func TestCancel(t *testing.T) {
 	b.create("j")
 	b.create("other", func(j *Job) { j.Kind = "unknown" })
 	natstest.Eventually(t, patience, "some items are done", func() bool { return work.begun() > 10 })
-	_, err := b.store.Cancel(t.Context(), "default", "j", "anna", noon)
+	_, err := b.store.Cancel(t.Context(), "default", "j", "anna", time.Now())
 	require.NoError(t, err)
 	job := b.ended("j")
 	assert.Equal(t, Canceled, job.Status)
@@ -268,10 +268,10 @@ func TestCancel(t *testing.T) {
 	assert.Equal(t, work.begun(), job.Done, "what has been begun is finished and counted")
 	assert.Less(t, job.Done, 10_000)
 
-	again, err := b.store.Cancel(t.Context(), "default", "j", "ben", noon)
+	again, err := b.store.Cancel(t.Context(), "default", "j", "ben", time.Now())
 	require.ErrorIs(t, err, ErrEnded)
 	assert.Equal(t, "anna", again.CanceledBy)
-	_, err = b.store.Cancel(t.Context(), "default", "other", "", noon)
+	_, err = b.store.Cancel(t.Context(), "default", "other", "", time.Now())
 	require.NoError(t, err, "also where nobody works on it")
 }
 

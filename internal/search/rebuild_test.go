@@ -50,6 +50,13 @@ type onDisk struct {
 
 func newOnDisk(t *testing.T) *onDisk { return &onDisk{install(t), t.TempDir()} }
 
+// withoutLog returns the file of the database, without the log of writes beside it: as long as that has all pages, SQLite does not read them from the file.
+func (s *onDisk) withoutLog() string {
+	file := filepath.Join(s.dir, "search.db")
+	require.NoError(s.t, os.RemoveAll(file+"-wal"))
+	return file
+}
+
 // start runs the index, and returns what it logs.
 func (s *onDisk) start(t *testing.T, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
 	t.Helper()
@@ -122,13 +129,13 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 		},
 		"the file is damaged": {
 			between: func(s *onDisk) {
-				file := filepath.Join(s.dir, "search.db")
+				file := s.withoutLog()
 				require.NoError(s.t, os.WriteFile(file, bytes.Repeat([]byte("damage"), 10_000), 0o600))
 			},
 			want: []string{"after", "before"}, reason: "not a database",
 		},
 		"the file is cut short": {
-			between: func(s *onDisk) { require.NoError(s.t, os.Truncate(filepath.Join(s.dir, "search.db"), 8192)) },
+			between: func(s *onDisk) { require.NoError(s.t, os.Truncate(s.withoutLog(), 8192)) },
 			want:    []string{"after", "before"}, reason: anew,
 		},
 		"it is that of another installation": {
