@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -76,15 +77,21 @@ type Callers struct {
 	work   sync.WaitGroup // connections that are being opened
 }
 
-// New begins to hear the messages of users. The error is one of NATS. Close it.
+// New begins to hear the messages of users, and returns once NATS knows that it does. The error is one of NATS. Close it.
 func New(config Config) (*Callers, error) {
 	c := &Callers{
 		config: config, log: flood.Limit(config.Logger), opens: rate.NewLimiter(opensPerSecond, opensAtOnce),
 		failures: failures{of: map[string]*address{}}, known: map[[sha256.Size]byte]*user{},
 	}
 	var err error
-	c.rights, err = config.Conn.Subscribe(config.Names.API("*", subjects.ThingWorkflow, "*"), c.questions.heard)
-	return c, err
+	if c.rights, err = config.Conn.Subscribe(config.Names.API("*", subjects.ThingWorkflow, "*"), c.questions.heard); err != nil {
+		return nil, fmt.Errorf("hear what users may do: %w", err)
+	}
+	// Otherwise, a user who asks at once could be faster than the subscription, and would wait for an answer that nobody gives.
+	if err = config.Conn.Flush(); err != nil {
+		return nil, fmt.Errorf("hear what users may do: %w", err)
+	}
+	return c, nil
 }
 
 // Run closes the connections of users who have not been here for a while, until ctx ends.

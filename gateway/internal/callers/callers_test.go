@@ -80,11 +80,12 @@ func newScene(t testing.TB, config string, service nats.Option) *scene {
 	own, err := dial()
 	require.NoError(t, err)
 	t.Cleanup(own.Close)
+	before := s.server.NumSubscriptions()
 	s.Callers, err = callers.New(callers.Config{
 		Conn: own, Names: subjects.Default(), Dial: dial, Logger: s.log.Logger(), Now: func() time.Time { return *s.now.Load() },
 	})
 	require.NoError(t, err)
-	require.NoError(t, own.Flush())
+	require.Equal(t, before+1, s.server.NumSubscriptions(), "the questions of users are heard from now on")
 	t.Cleanup(s.Close)
 	return s
 }
