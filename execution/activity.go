@@ -46,7 +46,7 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 		expires = time.Time{}
 	}
 	if activity.Reset {
-		attempt = 0
+		attempt = 1 // as in Temporal, the attempt in progress counts as the first one
 	}
 	pause, state := nextAttempt(activity.Attributes.GetRetryPolicy(), attempt, failure, tx.now, expires)
 	if state != enumspb.RETRY_STATE_IN_PROGRESS {

@@ -49,8 +49,9 @@ func (tx *transition) choose(which chosen) ([]Activity, error) {
 	return nil, serviceerror.NewInvalidArgument("Activity is not set on request: an ID or a type is required.")
 }
 
-// goOn lets an activity go on. If attempts is set, its next attempt is the first one, and if heartbeat is set, that has no details of heartbeats.
-// An activity that waits is due now, or within the jitter, and has another stamp, so that offers from before are void. An attempt in progress goes on.
+// goOn lets an activity go on. If attempts is set, its attempts are counted anew, and if heartbeat is set, the next one has no details of heartbeats.
+// An activity that waits is due now, or within the jitter, and has another stamp, so that offers from before are void. An attempt in progress goes on,
+// and counts as the first one.
 func (tx *transition) goOn(record ActivityRecord, attempts, heartbeat bool, jitter time.Duration) {
 	if !record.Started.IsZero() {
 		record.Reset, record.Forget = record.Reset || attempts, record.Forget || heartbeat

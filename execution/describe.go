@@ -88,7 +88,7 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 		info.LastHeartbeatTime = timestamppb.New(beat.Time)
 	}
 	if a.Reset {
-		info.Attempt = 1 // the next one; that in progress does not count any more
+		info.Attempt = 1 // that in progress counts as the first one
 	}
 	if a.Waiting && !a.paused() {
 		info.NextAttemptScheduleTime = timestamppb.New(a.Due)

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ResetActivity lets activities begin again with their first attempt: at once, unless a worker has one, whose end is awaited. The reply is a
+// ResetActivity lets activities begin again with attempt 1, at once; one that a worker has counts as attempt 1 from now on. The reply is a
 // *workflowservice.ResetActivityResponse.
 type ResetActivity struct {
 	Request *workflowservice.ResetActivityRequest
