@@ -87,14 +87,14 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 		return checkLength("Identity", of.DeletionOperation.GetIdentity())
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return checkBatchReset(of.ResetOperation)
+	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
+		return checkBatchActivities(of.UnpauseActivitiesOperation)
+	case *workflowservice.StartBatchOperationRequest_ResetActivitiesOperation:
+		return checkBatchActivities(of.ResetActivitiesOperation)
+	case *workflowservice.StartBatchOperationRequest_UpdateActivityOptionsOperation:
+		return cmp.Or(checkBatchActivities(of.UpdateActivityOptionsOperation), checkBatchOptions(of.UpdateActivityOptionsOperation))
 	case *workflowservice.StartBatchOperationRequest_UpdateWorkflowOptionsOperation:
 		kind = "update workflow options"
-	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
-		kind = "unpause activities"
-	case *workflowservice.StartBatchOperationRequest_ResetActivitiesOperation:
-		kind = "reset activities"
-	case *workflowservice.StartBatchOperationRequest_UpdateActivityOptionsOperation:
-		kind = "update activity options"
 	case *workflowservice.StartBatchOperationRequest_CancelActivitiesOperation:
 		kind = "cancel activities"
 	case *workflowservice.StartBatchOperationRequest_TerminateActivitiesOperation:
@@ -102,7 +102,8 @@ func checkOperation(r *workflowservice.StartBatchOperationRequest) error {
 	case *workflowservice.StartBatchOperationRequest_DeleteActivitiesOperation:
 		kind = "delete activities"
 	}
-	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel, signal, delete or reset", kind)
+	return serviceerror.NewUnimplementedf("batch operation %q is not implemented: use terminate, cancel, signal, delete, reset, "+
+		"unpause activities, reset activities or update activity options", kind)
 }
 
 // checkBatchReset refuses a reset without a point.

@@ -101,29 +101,48 @@ func (c *Client) change(ctx context.Context, verb string, request interface {
 	return call.Ask(ctx, c.owners.For(key), c.subject(key, verb), request, nil)
 }
 
+// UnpauseActivity lets paused activities of a run go on. The error is NotFound if the run has ended, or has no such pending activity.
+func (c *Client) UnpauseActivity(ctx context.Context, request *workflowservice.UnpauseActivityRequest) error {
+	_, err := ask(ctx, c, subjects.VerbUnpauseActivity, request, &workflowservice.UnpauseActivityResponse{})
+	return err
+}
+
+// ResetActivity lets activities of a run begin again. The error is NotFound if the run has ended, or has no such pending activity.
+func (c *Client) ResetActivity(ctx context.Context, request *workflowservice.ResetActivityRequest) error {
+	_, err := ask(ctx, c, subjects.VerbResetActivity, request, &workflowservice.ResetActivityResponse{})
+	return err
+}
+
+// UpdateActivityOptions changes options of activities of a run. The error is NotFound if the run has ended, or has no such pending activity, and
+// InvalidArgument if the options are none that an activity can have.
+func (c *Client) UpdateActivityOptions(ctx context.Context, request *workflowservice.UpdateActivityOptionsRequest) error {
+	_, err := ask(ctx, c, subjects.VerbUpdateActivityOptions, request, &workflowservice.UpdateActivityOptionsResponse{})
+	return err
+}
+
 // Describe describes a run, in progress or ended. The error is NotFound if there is no such run.
 func (c *Client) Describe(
 	ctx context.Context, request *workflowservice.DescribeWorkflowExecutionRequest,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return read(ctx, c, subjects.VerbDescribe, request, &workflowservice.DescribeWorkflowExecutionResponse{})
+	return ask(ctx, c, subjects.VerbDescribe, request, &workflowservice.DescribeWorkflowExecutionResponse{})
 }
 
 // History returns a page of the events of a run. The error is NotFound if there is no such run.
 func (c *Client) History(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	return read(ctx, c, subjects.VerbHistory, request, &workflowservice.GetWorkflowExecutionHistoryResponse{})
+	return ask(ctx, c, subjects.VerbHistory, request, &workflowservice.GetWorkflowExecutionHistoryResponse{})
 }
 
 // HistoryReverse returns a page of the events of a run, the last one first. The error is NotFound if there is no such run.
 func (c *Client) HistoryReverse(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	return read(ctx, c, subjects.VerbHistoryReverse, request, &workflowservice.GetWorkflowExecutionHistoryReverseResponse{})
+	return ask(ctx, c, subjects.VerbHistoryReverse, request, &workflowservice.GetWorkflowExecutionHistoryReverseResponse{})
 }
 
-// read sends a request about a run, and returns its response; nil with an error.
-func read[Response proto.Message](ctx context.Context, c *Client, verb string, request interface {
+// ask sends a request about a run, and returns its response; nil with an error.
+func ask[Response proto.Message](ctx context.Context, c *Client, verb string, request interface {
 	proto.Message
 	GetNamespace() string
 	GetExecution() *common.WorkflowExecution

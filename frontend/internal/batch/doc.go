@@ -9,7 +9,8 @@
 // deletion are for those that have ended, too. Whoever wants exactly certain executions names them.
 //
 // An item may be done twice, if a process dies before it could write that it is done. That does no harm: a signal has a request ID that follows
-// from the job and the item, to ask again for a cancellation changes nothing, and a run that is terminated does not run any more, and a reset has a request ID as well.
+// from the job and the item, and so has a reset; to ask again for a cancellation changes nothing; a run that is terminated does not run any more.
+// Only a reset of activities counts: attempts that fail between the two are forgotten as well.
 //
 // The package and its neighbours below frontend are for the frontend alone. It may import frontend/internal/listing, frontend/internal/request,
 // schedule, internal/jobs, internal/search, internal/search/query and internal/workflows. It must never read a journal, nor decide what an

@@ -112,6 +112,12 @@ func operationOf(r *workflowservice.StartBatchOperationRequest) (of enums.BatchO
 		return enums.BATCH_OPERATION_TYPE_DELETE_WORKFLOW, operation.DeletionOperation.GetIdentity()
 	case *workflowservice.StartBatchOperationRequest_ResetOperation:
 		return enums.BATCH_OPERATION_TYPE_RESET_WORKFLOW, operation.ResetOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
+		return enums.BATCH_OPERATION_TYPE_UNPAUSE_ACTIVITY, operation.UnpauseActivitiesOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_ResetActivitiesOperation:
+		return enums.BATCH_OPERATION_TYPE_RESET_ACTIVITY, operation.ResetActivitiesOperation.GetIdentity()
+	case *workflowservice.StartBatchOperationRequest_UpdateActivityOptionsOperation:
+		return enums.BATCH_OPERATION_TYPE_UPDATE_ACTIVITY_OPTIONS, operation.UpdateActivityOptionsOperation.GetIdentity()
 	}
 	return enums.BATCH_OPERATION_TYPE_UNSPECIFIED, ""
 }

@@ -31,7 +31,8 @@ func (w work) Next(ctx context.Context, job *jobs.Job, after string, limit int) 
 	return items, final(err)
 }
 
-// Do implements jobs.Work. It does the operation to one execution. One that does not run, or not any more, needs nothing.
+// Do implements jobs.Work. It does the operation to one execution. One that does not run, or not any more, needs nothing, and
+// neither does one without such activities.
 func (w work) Do(ctx context.Context, job *jobs.Job, item string) (jobs.ItemResult, error) {
 	r, _, err := requestOf(job)
 	if err != nil {
@@ -71,8 +72,15 @@ func (w work) operate(ctx context.Context, job *jobs.Job, r *workflowservice.Sta
 		return w.reset(ctx, job, of.ResetOperation, &workflowservice.ResetWorkflowExecutionRequest{
 			Namespace: job.Namespace, WorkflowExecution: execution, Reason: r.Reason, RequestId: repeat,
 		})
+	case *workflowservice.StartBatchOperationRequest_UnpauseActivitiesOperation:
+		return w.config.Workflows.UnpauseActivity(ctx, unpauseRequest(job.Namespace, execution, of.UnpauseActivitiesOperation))
+	case *workflowservice.StartBatchOperationRequest_ResetActivitiesOperation:
+		return w.config.Workflows.ResetActivity(ctx, resetRequest(job.Namespace, execution, of.ResetActivitiesOperation))
+	case *workflowservice.StartBatchOperationRequest_UpdateActivityOptionsOperation:
+		return w.config.Workflows.UpdateActivityOptions(ctx, optionsRequest(job.Namespace, execution, of.UpdateActivityOptionsOperation))
 	}
-	return schedule.Invalid("operation", "%T is not known to this frontend: use terminate, cancel, signal, delete or reset", r.Operation)
+	return schedule.Invalid("operation", "%T is not known to this frontend: use terminate, cancel, signal, delete, reset, unpause activities, "+
+		"reset activities or update activity options", r.Operation)
 }
 
 // final marks an error that another attempt would give again, so that the item is not tried again. The others are those of a request that was
