@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,6 +44,8 @@ func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
 	if message == "" {
 		attributes.RetryPolicy, message = retryPolicy(asked.GetRetryPolicy())
 	}
+	attributes.UseWorkflowBuildId = asked.GetUseWorkflowBuildId() //lint:ignore SA1019 workers still send it
+	message = cmp.Or(message, tx.compatible(asked, asked.GetUseWorkflowBuildId()))
 	if message != "" {
 		return bad(message)
 	}

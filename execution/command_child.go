@@ -13,7 +13,8 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 	asked := c.GetStartChildWorkflowExecutionCommandAttributes()
 	run := shorter(asked.GetWorkflowRunTimeout().AsDuration(), asked.GetWorkflowExecutionTimeout().AsDuration())
 	policy, message := workflowRetryPolicy(asked.GetRetryPolicy())
-	err := checkCron(asked.GetCronSchedule(), tx.now)
+	err := cmp.Or(checkCron(asked.GetCronSchedule(), tx.now), CheckVersioningOverride(asked.GetVersioningOverride()))
+	inherit := asked.GetInheritBuildId() //lint:ignore SA1019 workers still send it
 	switch {
 	case asked.GetWorkflowId() == "":
 		message = "workflow ID is not set"
@@ -26,7 +27,7 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 	case err != nil:
 		message = err.Error()
 	}
-	if message != "" {
+	if message = cmp.Or(message, tx.compatible(asked, inherit)); message != "" {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES, message}
 	}
 	if len(tx.run.Children) >= maxPending {
@@ -44,6 +45,7 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 		Memo:                  asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
 		Priority: asked.GetPriority(),
 	}
+	attributes.InheritBuildId = inherit     //lint:ignore SA1019 workers still send it
 	attributes.Control = asked.GetControl() //lint:ignore SA1019 workers may use it for long
 	tx.writeFor(c, attributes)
 	return nil

@@ -79,7 +79,8 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 	if err := checkCron(asked.GetCronSchedule(), tx.now); err != nil {
 		message = err.Error()
 	}
-	if message != "" {
+	inherit := asked.GetInheritBuildId() //lint:ignore SA1019 workers still send it
+	if message = cmp.Or(message, tx.compatible(asked, inherit)); message != "" {
 		return &failedCommand{bad, message}
 	}
 	attributes := tx.run.continued(asked)
@@ -88,13 +89,15 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 	attributes.ContinuedFailure, attributes.LastCompletionResult = asked.GetFailure(), asked.GetLastCompletionResult()
 	attributes.Initiator, attributes.Attempt, attributes.Identity = cmp.Or(asked.GetInitiator(), enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW), 1, ""
 	next := &successor{attributes, asked.GetBackoffStartInterval().AsDuration()}
-	tx.endWith(c, &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
+	continued := &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
 		NewExecutionRunId: tx.newRunID(next), WorkflowType: attributes.GetWorkflowType(), TaskQueue: attributes.GetTaskQueue(),
 		Input: asked.GetInput(), WorkflowRunTimeout: attributes.GetWorkflowRunTimeout(), WorkflowTaskTimeout: attributes.GetWorkflowTaskTimeout(),
 		WorkflowTaskCompletedEventId: c.completed, BackoffStartInterval: durationpb.New(tx.run.pauseBefore(next.pause, tx.now)),
 		Initiator: attributes.GetInitiator(), LastCompletionResult: asked.GetLastCompletionResult(),
 		Header: asked.GetHeader(), Memo: asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
-	}, next)
+	}
+	continued.InheritBuildId = inherit //lint:ignore SA1019 workers still send it
+	tx.endWith(c, continued, next)
 	return nil
 }
 

@@ -871,6 +871,7 @@ func continueCommand(t tester, args map[string]string) *commandpb.Command {
 	if args["queue"] != "" {
 		attributes.TaskQueue = &taskqueuepb.TaskQueue{Name: args["queue"]}
 	}
+	attributes.InheritBuildId = args["compatible"] != "" //lint:ignore SA1019 workers still send it
 	if args["memo"] != "" {
 		attributes.Memo = &commonpb.Memo{Fields: payloads(map[string]string{"memo": args["memo"]})}
 	}
@@ -883,11 +884,14 @@ func childCommand(t tester, args map[string]string) *commandpb.Command {
 	t.Helper()
 	policy, err := parseEnum(args["close"], enumspb.ParentClosePolicyFromString)
 	require.NoError(t, err)
+	attributes := &commandpb.StartChildWorkflowExecutionCommandAttributes{
+		WorkflowId: args["id"], WorkflowType: &commonpb.WorkflowType{Name: "Child"}, ParentClosePolicy: policy,
+		WorkflowRunTimeout: duration(t, args["run-timeout"]), TaskQueue: &taskqueuepb.TaskQueue{Name: args["queue"]},
+	}
+	attributes.InheritBuildId = args["compatible"] != "" //lint:ignore SA1019 workers still send it
+	attributes.VersioningOverride = overrides[args["version"]]
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, Attributes: &commandpb.Command_StartChildWorkflowExecutionCommandAttributes{
-		StartChildWorkflowExecutionCommandAttributes: &commandpb.StartChildWorkflowExecutionCommandAttributes{
-			WorkflowId: args["id"], WorkflowType: &commonpb.WorkflowType{Name: "Child"}, ParentClosePolicy: policy,
-			WorkflowRunTimeout: duration(t, args["run-timeout"]),
-		},
+		StartChildWorkflowExecutionCommandAttributes: attributes,
 	}}
 }
 
@@ -907,6 +911,7 @@ func scheduleCommand(t tester, args map[string]string) *commandpb.Command {
 		ScheduleToStartTimeout: duration(t, args["schedule-to-start"]), HeartbeatTimeout: duration(t, args["heartbeat"]),
 	}
 	attributes.RetryPolicy, attributes.RequestEagerExecution = attempts(t, args["attempts"]), args["eager"] != ""
+	attributes.UseWorkflowBuildId = args["compatible"] != ""
 	if args["queue"] != "" {
 		attributes.TaskQueue = &taskqueuepb.TaskQueue{Name: args["queue"]}
 	}

@@ -92,7 +92,7 @@ type aboutActivity interface {
 // checkActivity refuses a request about a standalone activity, and one that does not name an activity.
 func checkActivity(r aboutActivity) error {
 	if r.GetWorkflowId() == "" {
-		return serviceerror.NewUnimplemented("standalone activities are not implemented: WorkflowId must name the workflow of the activity")
+		return serviceerror.NewUnimplemented(standaloneActivities)
 	}
 	_, err := workflowOfActivity(r)
 	return cmp.Or(err, checkLength("Identity", r.GetIdentity()))

@@ -12,7 +12,8 @@
 //   - to change a namespace: to the frontend, by package client. The gateway itself only reads namespaces;
 //   - about schedules: to the frontend, by package client. internal/scheduleproto knows both forms of a schedule.
 //
-// A method that is not here answers Unimplemented. What [Gateway] tells about itself in GetSystemInfo is only what works.
+// A method that is not here answers Unimplemented, in a sentence that names the feature and says what to do instead: one table has them. What
+// [Gateway] tells about itself in GetSystemInfo is only what works.
 //
 // # What a client sends
 //

@@ -10,3 +10,17 @@ func Listed() map[string]int {
 	}
 	return all
 }
+
+// Missing is a feature that is not here, with what its methods answer.
+type Missing struct {
+	Feature, Sentence string
+	Methods           []string
+}
+
+// MissingFeatures returns the table of features that are not here.
+func MissingFeatures() (all []Missing) {
+	for _, each := range missingFeatures {
+		all = append(all, Missing{each.feature, each.sentence, each.methods})
+	}
+	return all
+}

@@ -71,7 +71,7 @@ func isFault(code codes.Code) bool {
 	return code == codes.Internal || code == codes.Unavailable || code == codes.Unknown || code == codes.DataLoss
 }
 
-// answer checks whether the client may make a request, and its namespace, and calls the handler. To the client a panic is an error like any other.
+// answer checks whether the client may make a request, whether its method is here, and its namespace, and calls the handler. To the client a panic is an error like any other.
 func (g *Gateway) answer(ctx context.Context, request any, method string, handler grpc.UnaryHandler) (response any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -80,6 +80,9 @@ func (g *Gateway) answer(ctx context.Context, request any, method string, handle
 		}
 	}()
 	if err := g.authorize(ctx, request, method); err != nil {
+		return nil, err
+	}
+	if err := refusals[method]; err != nil {
 		return nil, err
 	}
 	namespace, err := g.checkNamespace(ctx, request, method)

@@ -60,7 +60,7 @@ func TestErrors(t *testing.T) {
 	var log natstest.Lines
 	in := install(t, func(c *gateway.Config) { c.Records, c.Logger = failures, log.Logger() })
 	for name, code := range want {
-		_, err := in.ListWorkers(t.Context(), &workflowservice.ListWorkersRequest{Namespace: name})
+		_, err := in.ListTaskQueuePartitions(t.Context(), &workflowservice.ListTaskQueuePartitionsRequest{Namespace: name})
 		require.Error(t, err, name)
 		assert.Equal(t, code, serviceerror.ToStatus(err).Code(), name)
 		assert.NotContains(t, err.Error(), "secret", name)

@@ -11,7 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// operatorService has the methods of Temporal's OperatorService that there are. The embedded type answers the others.
+// operatorService has the methods of Temporal's OperatorService that are here. The embedded type has the others, which are never called:
+// [missingFeatures] has their answers.
 type operatorService struct {
 	operatorservice.UnimplementedOperatorServiceServer
 	*Gateway

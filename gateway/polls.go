@@ -33,6 +33,9 @@ type worker struct {
 func (s *workflowService) PollWorkflowTaskQueue(
 	ctx context.Context, r *workflowservice.PollWorkflowTaskQueueRequest,
 ) (*workflowservice.PollWorkflowTaskQueueResponse, error) {
+	if err := checkUnversioned(r.GetWorkerVersionCapabilities(), r.GetDeploymentOptions()); err != nil {
+		return nil, err
+	}
 	response := &workflowservice.PollWorkflowTaskQueueResponse{}
 	queue := offer.Queue{Namespace: r.Namespace, Kind: offer.Workflow, Name: r.GetTaskQueue().GetName()}
 	return response, s.poll(ctx, queue, worker{
@@ -45,6 +48,9 @@ func (s *workflowService) PollWorkflowTaskQueue(
 func (s *workflowService) PollActivityTaskQueue(
 	ctx context.Context, r *workflowservice.PollActivityTaskQueueRequest,
 ) (*workflowservice.PollActivityTaskQueueResponse, error) {
+	if err := checkUnversioned(r.GetWorkerVersionCapabilities(), r.GetDeploymentOptions()); err != nil {
+		return nil, err
+	}
 	response := &workflowservice.PollActivityTaskQueueResponse{}
 	queue := offer.Queue{Namespace: r.Namespace, Kind: offer.Activity, Name: r.GetTaskQueue().GetName()}
 	if limit := r.GetTaskQueueMetadata().GetMaxTasksPerSecond(); limit != nil {

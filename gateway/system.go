@@ -18,7 +18,8 @@ const (
 	storage = "nats-jetstream"
 )
 
-// workflowService has the methods of Temporal's WorkflowService that there are. The embedded type answers the others.
+// workflowService has the methods of Temporal's WorkflowService that are here. The embedded type has the others, which are never called:
+// [missingFeatures] has their answers.
 type workflowService struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	*Gateway

@@ -24,7 +24,7 @@ func (s *workflowService) RespondWorkflowTaskCompleted(
 	ctx context.Context, r *workflowservice.RespondWorkflowTaskCompletedRequest,
 ) (*workflowservice.RespondWorkflowTaskCompletedResponse, error) {
 	workflow, err := workflowOfToken(r.Namespace, r.TaskToken)
-	if err != nil {
+	if err := cmp.Or(err, checkCompletion(r)); err != nil {
 		return nil, err
 	}
 	if !s.fits(r) {

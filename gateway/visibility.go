@@ -79,13 +79,6 @@ func (s *workflowService) ScanWorkflowExecutions(
 	return &workflowservice.ScanWorkflowExecutionsResponse{Executions: found.GetExecutions(), NextPageToken: found.GetNextPageToken()}, err
 }
 
-// ListArchivedWorkflowExecutions says that there is no archive.
-func (s *workflowService) ListArchivedWorkflowExecutions(
-	context.Context, *workflowservice.ListArchivedWorkflowExecutionsRequest,
-) (*workflowservice.ListArchivedWorkflowExecutionsResponse, error) {
-	return nil, serviceerror.NewUnimplemented("there is no archive: executions that have ended are in the usual list until their retention is over")
-}
-
 // ListOpenWorkflowExecutions returns a page of the executions that run.
 func (s *workflowService) ListOpenWorkflowExecutions(
 	ctx context.Context, r *workflowservice.ListOpenWorkflowExecutionsRequest,

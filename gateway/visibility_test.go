@@ -242,7 +242,7 @@ func TestNoArchive(t *testing.T) {
 	_, err := in.ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: "default"})
 	var none *serviceerror.Unimplemented
 	require.ErrorAs(t, err, &none)
-	assert.ErrorContains(t, err, "there is no archive")
+	assert.ErrorContains(t, err, "in the usual list until the retention")
 }
 
 // TestOlderLists are other names for some queries.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -30,7 +31,7 @@ func (g *Gateway) checkStart(ctx context.Context, r *workflowservice.StartWorkfl
 	err := cmp.Or(
 		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
-		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
+		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy), execution.CheckVersioningOverride(r.VersioningOverride),
 	)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (s *workflowService) SignalWithStartWorkflowExecution(
 		checkName("WorkflowId", r.WorkflowId), checkName("SignalName", r.SignalName),
 		checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.SignalInput, r.Header), checkMemo(r.Memo),
-		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy),
+		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy), execution.CheckVersioningOverride(r.VersioningOverride),
 	)
 	if err != nil {
 		return nil, err
