@@ -34,16 +34,17 @@ func (a *app) workflowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workflow",
 		Short: "Start workflows, look at them, signal, reset and end them",
-		Long: `Starts workflows, shows, signals, resets and ends them, through a gateway. Their
-code runs in workers made with one of Temporal's SDKs. Temporal's own command line
-does all this and more, at the same address.`,
+		Long: `Starts workflows, shows, asks, signals, resets and ends them, through a gateway.
+Their code runs in workers made with one of Temporal's SDKs. Temporal's own command
+line does all this and more, at the same address.`,
 		Example: `  carillon workflow start order-17 --type Order --task-queue orders --input '[{"item": 3}]' --wait
   carillon workflow list --query "ExecutionStatus = 'Running'"
   carillon workflow show order-17`,
 	}
 	makeParent(cmd)
 	cmd.AddCommand(a.workflowStartCommand(), a.workflowListCommand(), a.workflowDescribeCommand(), a.workflowShowCommand(), a.workflowResultCommand(),
-		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand(), a.workflowResetCommand())
+		a.workflowSignalCommand(), a.workflowCancelCommand(), a.workflowTerminateCommand(), a.workflowResetCommand(),
+		a.workflowQueryCommand(), a.workflowStackCommand(), a.workflowTraceCommand())
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -25,19 +24,7 @@ func (a *app) printResult(
 	if completed == nil {
 		return fmt.Errorf("workflow %s %s", execution.WorkflowId, endingText(last))
 	}
-	results := answers(completed.GetResult().GetPayloads())
-	return a.print(output, results, func(w io.Writer) error {
-		for _, result := range results {
-			text, err := result.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(w, "%s\n", text); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return a.printPayloads(output, completed.GetResult())
 }
 
 // awaitEnd waits for the last event of a workflow, and of the runs in which it goes on. The gateway answers each poll with nothing when its time

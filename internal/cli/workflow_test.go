@@ -62,6 +62,7 @@ func newWorkflowCLI(t *testing.T) workflowCLI {
 	w := sdkworker.New(client, "greetings", sdkworker.Options{})
 	w.RegisterWorkflowWithOptions(greeting, workflow.RegisterOptions{Name: "Greeting"})
 	w.RegisterWorkflowWithOptions(stuck, workflow.RegisterOptions{Name: "Stuck"})
+	registerFamily(w)
 	w.RegisterActivityWithOptions(func(context.Context) error { return temporal.NewApplicationError("not today", "Busy") },
 		activity.RegisterOptions{Name: "Fail"})
 	require.NoError(t, w.Start())

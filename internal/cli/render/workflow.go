@@ -21,15 +21,15 @@ func Workflows(w io.Writer, all []*workflow.WorkflowExecutionInfo, view View) er
 	rows := [][]string{{"STATUS", "WORKFLOW", "TYPE", "STARTED", "ENDED", "RUN"}}
 	for _, one := range all {
 		rows = append(rows, []string{
-			workflowStatus(one.Status), oneLine(one.GetExecution().GetWorkflowId()), oneLine(one.GetType().GetName()),
+			WorkflowStatus(one.Status), oneLine(one.GetExecution().GetWorkflowId()), oneLine(one.GetType().GetName()),
 			relativeOrDash(one.StartTime, view.Now), relativeOrDash(one.CloseTime, view.Now), one.GetExecution().GetRunId(),
 		})
 	}
 	return view.Table(w, rows)
 }
 
-// workflowStatus is the status in the words that runs of schedules have.
-func workflowStatus(status enums.WorkflowExecutionStatus) string {
+// WorkflowStatus is the status of a workflow in the words that runs of schedules have, such as "timed out".
+func WorkflowStatus(status enums.WorkflowExecutionStatus) string {
 	switch status {
 	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return "timed out"
@@ -54,7 +54,7 @@ func Workflow(w io.Writer, d *workflowservice.DescribeWorkflowExecutionResponse,
 		{"Workflow", view.paint(Bold, oneLine(info.GetExecution().GetWorkflowId()))},
 		{"Run", info.GetExecution().GetRunId()},
 		{"Type", oneLine(info.GetType().GetName())},
-		{"Status", workflowStatus(info.GetStatus())},
+		{"Status", WorkflowStatus(info.GetStatus())},
 		{"Task queue", oneLine(info.GetTaskQueue())},
 		{"Started", workflowMoment(info.GetStartTime(), view)},
 		{"Ended", workflowMoment(info.GetCloseTime(), view)},
