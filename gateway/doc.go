@@ -9,6 +9,7 @@
 //
 //   - about an execution: to the owner of its shard, with Temporal's own messages, by internal/call;
 //   - a poll: to internal/offer, which finds it a task;
+//   - about the workers that send heartbeats: to gateway/internal/roster, which tells them to all gateways;
 //   - to change a namespace: to the frontend, by package client. The gateway itself only reads namespaces;
 //   - about schedules: to the frontend, by package client. internal/scheduleproto knows both forms of a schedule.
 //
@@ -23,10 +24,11 @@
 //
 // # What it keeps
 //
-// Nothing that another gateway would need. Any number of them may run, and any may die at any instruction. [Gateway.Run] stops in order: polls
-// end with an empty answer, and requests in progress are finished, within [Config.Drain].
+// Nothing that another gateway would need and does not have. Any number of them may run, and any may die at any instruction. [Gateway.Run]
+// stops in order: polls end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
-// Only internal/roles imports this package. It may import gateway/internal/callers, client, execution, kv, schedule, subjects,
+// Only internal/roles imports this package. It may import gateway/internal/callers, gateway/internal/roster, client, execution, kv, schedule, subjects,
 // internal/attributes, internal/bus, internal/call, internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners,
-// internal/scheduleproto and internal/telemetry, never a pool. It must never hold a rule about executions: those live in package execution.
+// internal/scheduleproto, internal/search/query and internal/telemetry, never a pool. It must never hold a rule about executions: those live
+// in package execution.
 package gateway

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/carillon-scheduler/carillon/gateway/internal/callers"
+	"github.com/carillon-scheduler/carillon/gateway/internal/roster"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/offer"
@@ -50,6 +51,8 @@ type Gateway struct {
 	// callers knows what clients with credentials may do.
 	callers *callers.Callers
 	limits  limits
+	// roster knows the workers that send heartbeats.
+	roster *roster.Roster
 	// pollers are the requests that wait in polls.
 	pollers pollers
 	// stopping ends when no request should wait any more.
@@ -75,6 +78,7 @@ func New(config Config) (*Gateway, error) {
 		closeListeners(&config)
 		return nil, err
 	}
+	g.roster = roster.New(roster.Config{Conn: config.Conn, Names: config.Names, Logger: config.Logger, Now: config.Now})
 	g.server = grpc.NewServer(g.options()...)
 	workflows, operators := &workflowService{Gateway: g}, &operatorService{Gateway: g}
 	workflowservice.RegisterWorkflowServiceServer(g.server, workflows)
@@ -131,6 +135,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.polls.Run(ctx) })
+	group.Go(func() error { return g.roster.Run(ctx) })
 	group.Go(func() error {
 		g.callers.Run(ctx)
 		return nil

@@ -52,9 +52,6 @@ var missingFeatures = []missing{
 	{"settings of task queues", "the settings of a task queue are not implemented: workers set the rate of its activities (TaskQueueActivitiesPerSecond)", []string{
 		"UpdateTaskQueueConfig",
 	}},
-	{"lists of workers", "listing workers is not implemented: describe a task queue to see who polls it", []string{
-		"ListWorkers", "CountWorkers", "DescribeWorker", "RecordWorkerHeartbeat",
-	}},
 	{"remote settings of workers", "settings of workers are not implemented: set them where the worker is started", []string{
 		"FetchWorkerConfig", "UpdateWorkerConfig",
 	}},

@@ -199,7 +199,7 @@ func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.Desc
 	return &workflowservice.DescribeNamespaceResponse{
 		NamespaceInfo: &namespace.NamespaceInfo{
 			Name: d.Name, State: state, Description: d.Description, Id: g.identify(d.Name),
-			Capabilities: &namespace.NamespaceInfo_Capabilities{SyncUpdate: true, AsyncUpdate: true},
+			Capabilities: &namespace.NamespaceInfo_Capabilities{SyncUpdate: true, AsyncUpdate: true, WorkerHeartbeats: true},
 			Limits:       &namespace.NamespaceInfo_Limits{BlobSizeLimitError: maxBlob, MemoSizeLimitError: maxMemo},
 		},
 		Config: &namespace.NamespaceConfig{

@@ -95,10 +95,13 @@ func waiting(ctx context.Context, most, margin time.Duration) (context.Context, 
 	return context.WithTimeout(ctx, most)
 }
 
-// ShutdownWorker ends the polls of a worker that stops, so that no task is lost on it.
+// ShutdownWorker ends the polls of a worker that stops, so that no task is lost on it, and takes its last heartbeat.
 func (s *workflowService) ShutdownWorker(
-	_ context.Context, r *workflowservice.ShutdownWorkerRequest,
+	ctx context.Context, r *workflowservice.ShutdownWorkerRequest,
 ) (*workflowservice.ShutdownWorkerResponse, error) {
+	if beat := r.WorkerHeartbeat; beat != nil && checkBeat(beat) == nil {
+		s.record(ctx, r.Namespace, beat)
+	}
 	s.pollers.end(func(queue offer.Queue, w worker) bool {
 		if queue.Namespace != r.Namespace {
 			return false

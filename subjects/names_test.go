@@ -74,6 +74,8 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.pollers.default.workflow.a=2Eb":        n.Pollers(backQueue),
 		"carillon.pollers.*.*.*":                         n.AllPollers(),
 		"carillon.poll-inbox.g.":                         n.PollInbox("g"),
+		"carillon.worker-beats":                          n.WorkerBeats(),
+		"carillon.worker-roster":                         n.WorkerRoster(),
 		"carillon.backlog.default.workflow.a=2Eb":        n.Backlog(backQueue),
 		"carillon.backlog.>":                             n.Backlogs(),
 		"carillon.backlog-hint.default.workflow.a=2Eb":   n.BacklogHint(backQueue),

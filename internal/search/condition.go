@@ -29,7 +29,7 @@ func columnOf(field query.Field) (column string, ok bool) {
 		column, ok = columns[field.Name]
 	case query.Execution:
 		column, ok = executionColumns[field.Name]
-	case query.Memo, query.SearchAttribute, query.ScheduleMemo, query.ScheduleAttribute, query.Custom:
+	case query.Memo, query.SearchAttribute, query.ScheduleMemo, query.ScheduleAttribute, query.Custom, query.Worker:
 	}
 	return column, ok
 }

@@ -81,7 +81,7 @@ func (p *parser) compare(field Field) (Expr, error) {
 func (p *parser) suits(field Field, op Op) error {
 	kind := field.Kind()
 	switch {
-	case field == executionStatus && op != Equal && op != NotEqual:
+	case (field == executionStatus || field == workerStatus) && op != Equal && op != NotEqual:
 		return errorAt(p.token.at, "%s is one of some names: use =, != or in, not %s", field, op)
 	case kind == Boolean && op != Equal && op != NotEqual:
 		return errorAt(p.token.at, "%s is true or false: use = or !=, not %s", field, op)
@@ -126,7 +126,7 @@ func (p *parser) between(field Field, negated bool) (Expr, error) {
 	switch {
 	case field.Kind() == Boolean:
 		return nil, errorAt(p.token.at, "%s is true or false: use = or !=, not between", field)
-	case field == executionStatus:
+	case field == executionStatus, field == workerStatus:
 		return nil, errorAt(p.token.at, "%s is one of some names: use =, != or in, not between", field)
 	}
 	if err := p.suitsAttribute(field, "between"); err != nil {
@@ -155,6 +155,8 @@ func (p *parser) field() (Field, error) {
 	switch {
 	case p.executions:
 		return p.executionField()
+	case p.workers:
+		return p.workerField()
 	case p.scanner.temporal:
 		return p.scheduleField()
 	}

@@ -16,7 +16,7 @@ type Field struct {
 // Source is where the value of a field comes from.
 type Source string
 
-// The sources of fields. Execution and Custom belong to executions, the others to schedules.
+// The sources of fields. Execution and Custom belong to executions, Worker to workers, the others to schedules.
 const (
 	BuiltIn         Source = ""
 	Memo            Source = "memo"
@@ -28,6 +28,8 @@ const (
 	Execution Source = "execution"
 	// Custom is a search attribute of an execution.
 	Custom Source = "custom"
+	// Worker is what every worker has.
+	Worker Source = "worker"
 )
 
 // sources are those that a query about schedules names.
@@ -81,6 +83,8 @@ func (f Field) Kind() Kind {
 		of = builtIns
 	case Execution:
 		of = executionFields
+	case Worker:
+		of = workerFields
 	case Memo, SearchAttribute, ScheduleMemo, ScheduleAttribute, Custom:
 	}
 	i := slices.IndexFunc(of, func(b builtIn) bool { return b.name == f.Name })
@@ -93,7 +97,7 @@ func (f Field) Kind() Kind {
 // String returns the field as a query has it.
 func (f Field) String() string {
 	switch f.Source {
-	case BuiltIn, Execution:
+	case BuiltIn, Execution, Worker:
 		return f.Name
 	case Custom:
 		return backquote(f.Name)

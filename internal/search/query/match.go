@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Row is a schedule as a query sees it. It returns the values of a field: none if it has no value, several for a list, and
+// Row is a schedule, an execution or a worker as a query sees it. It returns the values of a field: none if it has no value, several for a list, and
 // for a string that says a time, the string and the time. Present says that there is a value, also where it is one that
 // cannot be compared, such as an object.
 type Row interface {
 	Values(field Field) (values []Value, present bool)
 }
 
-// Matches reports whether the condition of the query holds for a schedule.
+// Matches reports whether the condition of the query holds for a schedule, an execution or a worker.
 func (q *Query) Matches(row Row) bool { return q.Where == nil || holds(q.Where, row) }
 
 func holds(e Expr, row Row) bool {

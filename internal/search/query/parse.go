@@ -62,6 +62,8 @@ func (p *parser) expectedEnd(q *Query) error {
 		return p.expected("the end of the query")
 	case p.executions:
 		return p.expected("and, or, order by, group by, or the end of the query")
+	case p.workers:
+		return p.expected("and, or, or the end of the query")
 	}
 	return p.expected("and, or, order by, or the end of the query")
 }
@@ -69,8 +71,8 @@ func (p *parser) expectedEnd(q *Query) error {
 // parser reads a query by recursive descent, one token ahead.
 type parser struct {
 	scanner scanner
-	// executions says that the query is about executions.
-	executions bool
+	// executions says that the query is about executions, and workers that it is about workers.
+	executions, workers bool
 	// known are the search attributes of executions.
 	known      Known
 	token      token
@@ -228,7 +230,7 @@ func (p *parser) atField() bool {
 	return p.token.kind == nameToken || p.token.kind == wordToken && !isKeyword(p.token.text)
 }
 
-func (p *parser) atOrder() bool { return p.token.is("order") }
+func (p *parser) atOrder() bool { return !p.workers && p.token.is("order") }
 
 func (p *parser) order() (*Order, error) {
 	if err := p.advance(); err != nil {

@@ -117,9 +117,9 @@ func (w *printer) negate(negated bool) {
 	}
 }
 
-// literal returns a value as a query has it. In a query about executions, a backslash stands before quotes and backslashes.
+// literal returns a value as a query has it. In a query about executions or workers, a backslash stands before quotes and backslashes.
 func literal(field Field, v Value) string {
-	if v.Kind == Text && (field.Source == Execution || field.Source == Custom) {
+	if v.Kind == Text && (field.Source == Execution || field.Source == Custom || field.Source == Worker) {
 		v.Text = strings.ReplaceAll(v.Text, `\`, `\\`)
 	}
 	return v.String()

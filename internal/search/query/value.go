@@ -25,6 +25,8 @@ func (p *parser) value(field Field, op Op) (Value, error) {
 		value, err = p.attributeValue(field, op, value, at)
 	case Execution:
 		value, err = executionValue(field, value, at)
+	case Worker:
+		value, err = workerValue(field, value, at)
 	case BuiltIn:
 		value, err = typed(field, op, value, at)
 	}
