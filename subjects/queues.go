@@ -72,7 +72,7 @@ func (n Names) AllPollers() string { return n.prefix + ".pollers.*.*.*" }
 // WorkerBeats is the subject on which a gateway tells the others what a worker has said about itself. Nothing on it is stored.
 func (n Names) WorkerBeats() string { return n.prefix + ".worker-beats" }
 
-// WorkerRoster is the subject on which a gateway that has just begun asks another one for the workers that it knows.
+// WorkerRoster is the subject on which a gateway that has just begun asks another one to tell of all workers that it knows.
 func (n Names) WorkerRoster() string { return n.prefix + ".worker-roster" }
 
 // Backlog is the subject on which the tasks of a queue are stored that no poll waited for.

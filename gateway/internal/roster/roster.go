@@ -84,13 +84,13 @@ func (r *Roster) Find(namespace, instanceKey string) *worker.WorkerHeartbeat {
 
 func (e entry) isSilent(now time.Time) bool { return now.Sub(e.at) >= TTL }
 
-// take notes a heartbeat that was heard some time ago. An older one than that which is known changes nothing: the clock is that of the worker.
+// take notes a heartbeat that was heard some time ago. What is not newer than what is known changes nothing.
 func (r *Roster) take(namespace string, beat *worker.WorkerHeartbeat, ago time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	workers, key := r.of[namespace], beat.WorkerInstanceKey
 	before, isKnown := workers[key]
-	if isKnown && beat.GetHeartbeatTime().AsTime().Before(before.beat.GetHeartbeatTime().AsTime()) {
+	if ago >= TTL || isKnown && !isNewer(beat, before.beat) {
 		return
 	}
 	if beat.Status == enums.WORKER_STATUS_SHUTDOWN {
@@ -106,6 +106,12 @@ func (r *Roster) take(namespace string, beat *worker.WorkerHeartbeat, ago time.D
 		r.of[namespace] = workers
 	}
 	workers[key] = entry{completed(beat, before.beat), r.config.Now().Add(-ago)}
+}
+
+// isNewer compares heartbeats of one worker by its own clock. A gateway hears its own messages, too, and the same heartbeat again when another gateway
+// begins. One that does not say when it was sent counts as new.
+func isNewer(beat, before *worker.WorkerHeartbeat) bool {
+	return beat.HeartbeatTime == nil || beat.HeartbeatTime.AsTime().After(before.GetHeartbeatTime().AsTime())
 }
 
 // completed returns a heartbeat with what a worker says only once.

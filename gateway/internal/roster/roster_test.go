@@ -3,11 +3,14 @@ package roster_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
@@ -15,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/gateway/internal/roster"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -45,18 +49,22 @@ type site struct {
 	names subjects.Names
 	clock *clock
 	log   natstest.Lines
+	// connect connects a gateway.
+	connect func() *nats.Conn
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	return &site{t: t, names: natstest.Names(t), clock: &clock{at: noon}}
+	return &site{t: t, names: natstest.Names(t), clock: &clock{at: noon}, connect: func() *nats.Conn {
+		conn, _ := natstest.Connect(t, natstest.Shared(t))
+		return conn
+	}}
 }
 
 // gateway runs a roster until stop is called, or the test ends.
 func (s *site) gateway() (r *roster.Roster, stop func()) {
 	s.t.Helper()
-	conn, _ := natstest.Connect(s.t, natstest.Shared(s.t))
-	r = roster.New(roster.Config{Conn: conn, Names: s.names, Logger: s.log.Logger(), Now: s.clock.now})
+	r = roster.New(roster.Config{Conn: s.connect(), Names: s.names, Logger: s.log.Logger(), Now: s.clock.now})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -92,6 +100,19 @@ func (s *site) await(r *roster.Roster, want ...string) {
 	natstest.Eventually(s.t, natstest.Patience, fmt.Sprintf("the workers are %v", want), func() bool { return slices.Equal(want, keys(r)) })
 }
 
+// awaitAnswers waits until a gateway answers those that begin.
+func (s *site) awaitAnswers() {
+	s.t.Helper()
+	conn := s.connect()
+	told, err := conn.SubscribeSync(s.names.WorkerBeats())
+	require.NoError(s.t, err)
+	natstest.Eventually(s.t, natstest.Patience, "a gateway answers", func() bool {
+		require.NoError(s.t, conn.Publish(s.names.WorkerRoster(), nil))
+		_, err := told.NextMsg(100 * time.Millisecond)
+		return err == nil
+	})
+}
+
 // TestEachGatewayKnowsAllWorkers: also one that begins later, and after the one has died to which a worker spoke.
 func TestEachGatewayKnowsAllWorkers(t *testing.T) {
 	t.Parallel()
@@ -124,14 +145,9 @@ func TestSilentWorkersAreForgotten(t *testing.T) {
 	require.NoError(t, a.Record("default", beat("w1", 0)))
 	s.clock.pass(roster.TTL - time.Minute)
 	require.NoError(t, a.Record("default", beat("w2", 0)))
+	s.awaitAnswers()
 	b, _ := s.gateway()
-	natstest.Eventually(t, natstest.Patience, "a answers b", func() bool {
-		if len(keys(b)) == 2 {
-			return true
-		}
-		b, _ = s.gateway() // a did not listen yet when this one asked
-		return false
-	})
+	s.await(b, "w1", "w2")
 	s.clock.pass(time.Minute)
 	assert.Equal(t, []string{"w2"}, keys(a))
 	assert.Equal(t, []string{"w2"}, keys(b))
@@ -155,6 +171,32 @@ func TestNewestHeartbeatCounts(t *testing.T) {
 	assert.Empty(t, keys(a))
 }
 
+// TestPermissionsOfTheService: those that deploy/nats gives allow one answer to each question, so all that a gateway knows needs another way.
+func TestPermissionsOfTheService(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `authorization { users: [ { user: service, password: secret, permissions {
+		publish: "%[1]s.>", subscribe: ["%[1]s.>", "_INBOX_service.>"], allow_responses: true
+	} } ] }`, s.names.Prefix()), 0o600))
+	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = file })
+	s.connect = func() *nats.Conn {
+		conn, err := nats.Connect(server.ClientURL(), nats.UserInfo("service", "secret"), nats.CustomInboxPrefix("_INBOX_service"),
+			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { assert.NoError(t, err) }))
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	a, _ := s.gateway()
+	want := []string{"w1", "w2", "w3"}
+	for _, key := range want {
+		require.NoError(t, a.Record("default", beat(key, 0)))
+	}
+	s.awaitAnswers()
+	b, _ := s.gateway()
+	s.await(b, want...)
+}
+
 // TestTooManyWorkers: those that are known go on being known.
 func TestTooManyWorkers(t *testing.T) {
 	t.Parallel()
@@ -176,15 +218,15 @@ func TestGarbageIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	a, _ := s.gateway()
-	conn, _ := natstest.Connect(t, natstest.Shared(t))
-	natstest.Eventually(t, natstest.Patience, "the gateway listens", func() bool {
-		require.NoError(t, conn.Publish(s.names.WorkerBeats(), []byte("garbage")))
-		require.NoError(t, conn.PublishRequest(s.names.WorkerRoster(), s.names.WorkerBeats(), nil))
-		_, err := conn.Request(s.names.WorkerRoster(), nil, time.Second)
-		if err == nil {
-			return true
-		}
-		return a.Record("default", beat("w", 0)) != nil
-	})
+	require.NoError(t, a.Record("default", beat("w", 0)))
+	s.awaitAnswers()
+	conn := s.connect()
+	for _, ago := range []string{"", "-1", "x", "0"} {
+		require.NoError(t, conn.PublishMsg(&nats.Msg{
+			Subject: s.names.WorkerBeats(), Data: []byte("garbage"), Header: nats.Header{"Carillon-Heard-Ago": []string{ago}},
+		}))
+	}
+	require.NoError(t, conn.PublishRequest(s.names.WorkerRoster(), s.names.WorkerBeats(), []byte("garbage")))
+	s.awaitAnswers()
 	assert.Equal(t, []string{"w"}, keys(a))
 }

@@ -24,11 +24,10 @@ func (r *Roster) Record(namespace string, beat *worker.WorkerHeartbeat) error {
 		return err
 	}
 	r.take(namespace, beat, 0)
-	message.Subject = r.config.Names.WorkerBeats()
 	return r.config.Conn.PublishMsg(message)
 }
 
-// message is what a gateway tells another one about a worker.
+// message is what a gateway tells the others about a worker.
 func (r *Roster) message(namespace string, beat *worker.WorkerHeartbeat, ago time.Duration) (*nats.Msg, error) {
 	data, err := proto.Marshal(&workflowservice.RecordWorkerHeartbeatRequest{
 		Namespace: namespace, WorkerHeartbeat: []*worker.WorkerHeartbeat{beat},
@@ -36,7 +35,8 @@ func (r *Roster) message(namespace string, beat *worker.WorkerHeartbeat, ago tim
 	if err != nil {
 		return nil, fmt.Errorf("gateway: tell of a worker: %w", err)
 	}
-	return &nats.Msg{Data: data, Header: nats.Header{headerAgo: []string{strconv.FormatInt(ago.Milliseconds(), 10)}}}, nil
+	header := nats.Header{headerAgo: []string{strconv.FormatInt(ago.Milliseconds(), 10)}}
+	return &nats.Msg{Subject: r.config.Names.WorkerBeats(), Header: header, Data: data}, nil
 }
 
 // Run hears of the workers of other gateways, and tells of its own, until ctx ends. The error is that of a subscription. It may be called once.
@@ -72,50 +72,46 @@ func (r *Roster) listen() (subs []*nats.Subscription, err error) {
 		}
 		err = errors.Join(err, failure)
 	}
-	inbox := conn.NewInbox()
 	subscribe(conn.Subscribe(names.WorkerBeats(), r.hear))
-	subscribe(conn.Subscribe(inbox, r.hear))
 	if err == nil {
-		err = conn.PublishRequest(names.WorkerRoster(), inbox, nil)
+		err = conn.Publish(names.WorkerRoster(), nil)
 	}
 	subscribe(conn.QueueSubscribe(names.WorkerRoster(), "gateways", r.tell))
 	return subs, err
 }
 
-// hear notes what another gateway tells. What cannot be read comes from nobody who knows better.
+// hear notes what a gateway tells. What cannot be read comes from nobody who knows better.
 func (r *Roster) hear(message *nats.Msg) {
 	ago, err := strconv.ParseUint(message.Header.Get(headerAgo), 10, 31)
 	told := &workflowservice.RecordWorkerHeartbeatRequest{}
 	if err != nil || proto.Unmarshal(message.Data, told) != nil {
-		return // nobody answers, for example
+		return
 	}
 	for _, beat := range told.WorkerHeartbeat {
 		r.take(told.Namespace, beat, time.Duration(ago)*time.Millisecond)
 	}
 }
 
-// tell tells a gateway that has just begun all that this one knows.
-func (r *Roster) tell(question *nats.Msg) {
-	if question.Reply == "" || r.config.Names.IsOwn(question.Reply) { // on such a subject, an answer would have an effect
-		return
-	}
-	for _, answer := range r.answers() {
-		if err := question.RespondMsg(answer); err != nil {
+// tell tells all that this gateway knows, since another one has just begun. The subject is that of heartbeats, and no inbox of the one that asks:
+// permissions may allow a single answer to a question.
+func (r *Roster) tell(*nats.Msg) {
+	for _, message := range r.messages() {
+		if err := r.config.Conn.PublishMsg(message); err != nil {
 			r.log.Warn("another gateway does not learn of all workers", "error", err)
 			return
 		}
 	}
 }
 
-// answers are the messages about all workers that are known.
-func (r *Roster) answers() (all []*nats.Msg) {
+// messages are those about all workers that are known.
+func (r *Roster) messages() (all []*nats.Msg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.config.Now()
 	for namespace, workers := range r.of {
 		for _, known := range workers {
-			if answer, err := r.message(namespace, known.beat, max(0, now.Sub(known.at))); err == nil {
-				all = append(all, answer)
+			if message, err := r.message(namespace, known.beat, max(0, now.Sub(known.at))); err == nil && !known.isSilent(now) {
+				all = append(all, message)
 			}
 		}
 	}
