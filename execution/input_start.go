@@ -56,7 +56,10 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 	}
 	runID, first := tx.run.ID, tx.run.Attributes.GetFirstExecutionRunId()
 	if tx.repeats(in.Request.GetRequestId()) {
-		begins, runID = true, first // others may have followed on it
+		begins = true
+		if !tx.run.Deleted(first) {
+			runID = first // others may have followed on it
+		}
 	}
 	return &workflowservice.StartWorkflowExecutionResponse{RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status}, nil
 }
