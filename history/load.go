@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +50,14 @@ func (s *Service) bring(ctx context.Context, of *slot, last journal.Entry, err e
 		s.log.WarnContext(ctx, "an execution is read anew", "namespace", of.key.Namespace, "workflow_id", of.key.ID, "error", err)
 	}
 	metrics.HistoryLoads.Add(ctx, 1, metrics.HistoryJournal)
-	return true, s.readAll(ctx, of, last)
+	if err = s.readAll(ctx, of, last); errors.Is(err, errGone) {
+		return s.refresh(ctx, of)
+	}
+	return true, err
 }
+
+// errGone: the last entry of a journal has been removed before the journal was read that far.
+var errGone = errors.New("history: entries have been removed meanwhile")
 
 // readTail adds to a state what others have appended. After an error, the slot knows nothing.
 func (s *Service) readTail(ctx context.Context, of *slot, last journal.Entry) error {
@@ -86,6 +93,12 @@ func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) err
 			}
 			return true, s.apply(ctx, of, state, e, first)
 		})
+		switch {
+		case err == nil && state.Sequence != last.Sequence:
+			err = errGone
+		case err != nil && entry.Over() && s.isRemoved(ctx, of, first, err):
+			state, err = execution.Lost(state.Key, entry, last.Sequence), nil
+		}
 	}
 	if err != nil {
 		of.forget()
@@ -181,28 +194,65 @@ func beats(run *execution.Run) bool {
 // find returns the run with an ID that is not the newest one, as it was at its end.
 func (s *Service) find(ctx context.Context, of *slot, runID string) (*execution.State, error) {
 	state := &execution.State{Key: executionKey(of.key)}
+	first := uint64(0)
 	from, err := s.firstOf(ctx, of, runID)
 	if err != nil {
-		return nil, err
+		return nil, s.unlessRemoved(ctx, of, runID, first, err)
 	}
 	err = s.walk(ctx, of, runID, from, func(entry *execution.Entry, sequence uint64) (bool, error) {
-		if state.Run == nil && entry.Parts[0].First != 0 {
+		if first == 0 && entry.Parts[0].First != 0 {
 			return false, nil // its beginning has been removed
 		}
-		err := entry.ReadBase(s.reader(ctx, of, sequence))
-		if err == nil {
-			err = state.Apply(entry, sequence)
-		}
+		first = cmp.Or(first, sequence)
+		err := s.applyFound(ctx, of, state, entry, sequence)
 		return err == nil && state.Run.Open(), err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if state.Run == nil {
+	switch {
+	case err == nil && first == 0:
 		return nil, errNoRun(of.key, runID)
+	case err == nil && state.Run.Open():
+		err = errIncomplete // another run has begun since
 	}
-	return state, nil
+	return state, s.unlessRemoved(ctx, of, runID, first, err)
 }
+
+// applyFound adds an entry of a run that is not the newest one to its state.
+func (s *Service) applyFound(ctx context.Context, of *slot, state *execution.State, entry *execution.Entry, sequence uint64) error {
+	if err := entry.ReadBase(s.reader(ctx, of, sequence)); err != nil {
+		return err
+	}
+	return state.Apply(entry, sequence)
+}
+
+// isRemoved reports whether a run could not be read because its entries are being removed: its first entry is gone, which goes first, or all of them
+// are. first is zero if it is not known.
+func (s *Service) isRemoved(ctx context.Context, of *slot, first uint64, err error) bool {
+	if errors.Is(err, journal.ErrNone) {
+		return true
+	}
+	if first == 0 || !errors.Is(err, codec.ErrFormat) {
+		return false
+	}
+	next, failed := s.bus.Next(ctx, s.config.Names.JournalStream(of.shard), s.config.Names.Journal(of.shard, of.key), first)
+	return errors.Is(failed, bus.ErrNone) || failed == nil && next.Sequence != first
+}
+
+// unlessRemoved returns the error of a run that could not be read, or Temporal's NotFound if that is because its entries are being removed. The caller
+// has the turn.
+func (s *Service) unlessRemoved(ctx context.Context, of *slot, runID string, first uint64, err error) error {
+	if s.isRemoved(ctx, of, first, err) {
+		return errNoRun(of.key, runID)
+	}
+	if errors.Is(err, codec.ErrFormat) { // the entry with which a run begins that was deleted stays if the run before ends with it
+		if _, failed := s.refresh(ctx, of); failed == nil && of.state.Run.Deleted(runID) {
+			return errNoRun(of.key, runID)
+		}
+	}
+	return err
+}
+
+// errIncomplete: events of a run are missing.
+var errIncomplete = fmt.Errorf("history: the journal lacks events: %w", codec.ErrFormat)
 
 // firstOf returns a sequence at or before the first entry of a run that is not the newest one. Along a chain, the first entry of each run says
 // where the one before begins. For a run of another chain it is the beginning of the journal.

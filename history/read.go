@@ -182,11 +182,11 @@ func (s *Service) page(ctx context.Context, of *slot, state *execution.State, fr
 	for more := true; more && p.next.Next <= to; {
 		var err error
 		if more, err = s.addStretch(ctx, of, p, state.Run.Author(p.next.Next)); err != nil {
-			return p.page, err
+			return p.page, s.unlessRemoved(ctx, of, state.Run.ID, state.Run.First, err)
 		}
 	}
 	if p.next.Next <= to && len(p.events) == 0 {
-		return p.page, serviceerror.NewDataLoss("the journal of the execution is not complete")
+		return p.page, s.unlessRemoved(ctx, of, state.Run.ID, state.Run.First, errIncomplete)
 	}
 	return p.page, nil
 }
@@ -197,7 +197,11 @@ func (s *Service) addStretch(ctx context.Context, of *slot, p *pager, by executi
 	err = s.walk(ctx, of, by.RunID, max(p.next.Sequence, by.First), func(entry *execution.Entry, sequence uint64) (bool, error) {
 		p.next.Sequence = sequence
 		for _, event := range entry.Parts[0].Events {
-			if id := event.GetEventId(); id >= p.next.Next && id <= last && !p.add(event) {
+			switch id := event.GetEventId(); {
+			case id < p.next.Next || id > last:
+			case id > p.next.Next:
+				return false, errIncomplete
+			case !p.add(event):
 				full = true
 				return false, nil
 			}

@@ -131,14 +131,22 @@ func (s *Service) removeEntries(ctx context.Context, key schedule.Key, all []doo
 
 func (s *Service) removeEntry(ctx context.Context, key schedule.Key, d doomed) error {
 	shard, names := s.shardOf(key), s.config.Names
-	for i := range d.entry.Parts {
-		if armed := d.entry.Parts[i].Armed; armed != nil && armed.After(s.config.Now()) {
-			if err := s.bus.Purge(ctx, names.TaskStream(shard), names.ExecutionTimer(shard, key, *armed)); err != nil {
-				return err
-			}
+	for _, at := range s.armedBy(d) {
+		if err := s.bus.Purge(ctx, names.TaskStream(shard), names.ExecutionTimer(shard, key, at)); err != nil {
+			return err
 		}
 	}
 	return s.bus.Remove(ctx, names.JournalStream(shard), d.sequence)
+}
+
+// armedBy returns the times of the delayed messages that an entry has armed and that are still to come.
+func (s *Service) armedBy(d doomed) (times []time.Time) {
+	for i := range d.entry.Parts {
+		if armed := d.entry.Parts[i].Armed; armed != nil && armed.After(s.config.Now()) {
+			times = append(times, *armed)
+		}
+	}
+	return times
 }
 
 // floor returns the sequence up to which the work of all entries of a shard is done.

@@ -1,12 +1,14 @@
 package history
 
 import (
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -14,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -177,6 +180,30 @@ func TestRetentionAfterADelete(t *testing.T) {
 	b.requireGone("w", "")
 }
 
+// TestRetentionRemovesStrayTimers: a process arms the deadline of an entry beside it. If another process is faster with the entry, the delayed message
+// stays, and nothing that is stored says so. It goes with the last run of the workflow ID.
+func TestRetentionRemovesStrayTimers(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	b.keeping(c)
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	key := b.key("w")
+	shard := subjects.ShardOf(key, b.facts.Shards)
+	at := c.now().Add(10 * schedule.DefaultWorkflowRetention)
+	streams := natstest.Bus(t, b.js)
+	require.NoError(t, task.ArmMessage(t.Context(), streams, b.names.ExecutionTimer(shard, key, at), b.names.ExecutionDue(shard, key), at, nil, nil))
+	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+	natstest.Eventually(t, natstest.Patience, "the run and the stray are removed", func() bool {
+		c.advance(strayWait / 2)
+		return len(b.stored("w")) == 0
+	})
+	left, err := streams.Subject(t.Context(), b.names.TaskStream(shard), b.names.ExecutionTimers(shard, key), 1, 10)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // TestRetentionKeepsWhatAResetNeeds: a run that a reset has begun has its first events from a run that has expired.
 func TestRetentionKeepsWhatAResetNeeds(t *testing.T) {
 	t.Parallel()
@@ -231,5 +258,44 @@ func TestRemovalIsInterrupted(t *testing.T) {
 		stop()
 		b.keeping(c)
 		natstest.Eventually(t, natstest.Patience, "the rest is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == again })
+	}
+}
+
+// TestReadWhileItIsRemoved: a client that reads a run whose entries are being removed is told that there is no such run, and gets no history with a gap.
+// A run that lacks other entries is damaged.
+func TestReadWhileItIsRemoved(t *testing.T) {
+	t.Parallel()
+	var notFound *serviceerror.NotFound
+	var damaged *serviceerror.DataLoss
+	for _, c := range []struct {
+		name string
+		gone []int // entries
+		want any
+	}{
+		{"removed", []int{0, 2}, &notFound}, // the beginning goes first
+		{"damaged", []int{2}, &damaged},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.run()
+			b.start("w")
+			for i := range 4 { // too much for the memory of the process
+				_, err := ask[workflowservice.SignalWorkflowExecutionResponse](b, subjects.VerbSignal, "w", &workflowservice.SignalWorkflowExecutionRequest{
+					Namespace: space, WorkflowExecution: b.execution("w", ""), SignalName: "s", RequestId: strconv.Itoa(i),
+					Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: make([]byte, maxRecent/3)}}},
+				})
+				require.NoError(t, err)
+			}
+			b.complete(b.pollWorkflow(), end())
+			b.settled()
+			streams, shard, found := natstest.Bus(b, b.js), subjects.ShardOf(b.key("w"), b.facts.Shards), b.stored("w")
+			for _, i := range c.gone {
+				require.NoError(t, streams.Remove(t.Context(), b.names.JournalStream(shard), found[i].Sequence))
+			}
+			_, err := ask[workflowservice.GetWorkflowExecutionHistoryResponse](b, subjects.VerbHistory, "w",
+				&workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: space, Execution: b.execution("w", "")})
+			require.ErrorAs(t, err, c.want)
+		})
 	}
 }

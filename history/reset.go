@@ -64,5 +64,6 @@ func (s *Service) events(ctx context.Context, of *slot, run *execution.Run) ([]*
 	if events, ok := of.recent.span(run.ID, 1, run.NextEvent-1); ok {
 		return events, nil
 	}
-	return run.ReadEvents(s.reader(ctx, of, of.state.Sequence))
+	events, err := run.ReadEvents(s.reader(ctx, of, of.state.Sequence))
+	return events, s.unlessRemoved(ctx, of, run.ID, run.First, err)
 }

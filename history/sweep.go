@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +44,10 @@ type sweeper struct {
 	next   map[time.Duration]uint64
 	// left are ends whose runs could not be removed.
 	left map[schedule.Key]uint64
+
+	mu sync.Mutex
+	// strays are the delayed messages that nothing but a run of left belongs to.
+	strays map[schedule.Key]strays
 }
 
 // sweep removes the expired runs of one shard until ctx ends, while this process is the one that does.
@@ -75,6 +80,7 @@ func (s *Service) sweep(ctx context.Context, shard int) error {
 // reset forgets how far the stream has been read.
 func (w *sweeper) reset() {
 	w.spaces, w.next, w.left = map[time.Duration][]string{}, map[time.Duration]uint64{}, map[schedule.Key]uint64{}
+	w.strays = map[schedule.Key]strays{}
 }
 
 // round removes what has expired, and returns when more expires; the zero time if that is not known.
@@ -187,39 +193,112 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64) {
 			w.left[key] = max(w.left[key], ends[key])
 		}
 	}
+	maps.DeleteFunc(w.strays, func(key schedule.Key, _ strays) bool { return w.left[key] == 0 })
 }
 
 // removeOne is removeThrough with a time limit. It reports whether it has worked.
 func (w *sweeper) removeOne(ctx context.Context, key schedule.Key, end, floor uint64) bool {
 	limited, cancel := context.WithTimeout(ctx, effectsLimit)
 	defer cancel()
-	err := w.removeThrough(limited, key, end, floor)
+	done, err := w.removeThrough(limited, key, end, floor)
 	if err != nil {
 		w.log.WarnContext(ctx, "an expired run is removed later", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
 	}
-	return err == nil
+	return done && err == nil
 }
 
-// removeThrough removes the runs of a workflow ID that have ended with an entry, or before. They have expired, so they do not change.
-func (s *Service) removeThrough(ctx context.Context, key schedule.Key, end, floor uint64) error {
-	shard := s.shardOf(key)
-	last, err := s.journals.Last(ctx, shard, key)
+// removeThrough removes the runs of a workflow ID that have ended with an entry, or before. They have expired, so they do not change. It reports false if
+// it has to be called again some time later.
+func (w *sweeper) removeThrough(ctx context.Context, key schedule.Key, end, floor uint64) (done bool, err error) {
+	last, err := w.journals.Last(ctx, w.shard, key)
 	if errors.Is(err, journal.ErrNone) {
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	uses, err := s.usesOf(ctx, shard, key, last)
+	all, err := w.doomedThrough(ctx, key, end, last)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if last.Sequence == end {
+		if done, err = w.removeStrays(ctx, key, all); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, w.removeEntries(ctx, key, all, end, floor)
+}
+
+// doomedThrough returns the entries of a workflow ID, which has a last one, that are to be removed with the runs up to the entry end.
+func (w *sweeper) doomedThrough(ctx context.Context, key schedule.Key, end uint64, last journal.Entry) ([]doomed, error) {
+	uses, err := w.usesOf(ctx, w.shard, key, last)
+	if err != nil {
+		return nil, err
 	}
 	x := expiring{end: end}
-	err = s.journals.Read(ctx, shard, key, 1, last.Sequence, x.add)
+	err = w.journals.Read(ctx, w.shard, key, 1, last.Sequence, x.add)
 	if err != nil && !errors.Is(err, journal.ErrNone) {
-		return err
+		return nil, err
 	}
-	return s.removeEntries(ctx, key, slices.DeleteFunc(x.all, func(d doomed) bool { return uses(d.sequence, end) }), end, floor)
+	return slices.DeleteFunc(x.all, func(d doomed) bool { return uses(d.sequence, end) }), nil
+}
+
+// strays are delayed messages, by their subjects, and when they were found.
+type strays struct {
+	subjects []string
+	found    time.Time
+}
+
+// strayWait is longer than an append may take.
+const strayWait = 2 * appendLimit
+
+// removeStrays removes the delayed messages of a workflow ID that go with none of the last entries that it has. Such a message was armed beside an entry
+// that another one forestalled. It may as well belong to an entry that is just being appended, with which another run begins. So it goes only if it is
+// still there after strayWait, and the journal has still no such run. removeStrays reports false as long as it waits for that.
+func (w *sweeper) removeStrays(ctx context.Context, key schedule.Key, all []doomed) (done bool, err error) {
+	found, err := w.straysOf(ctx, key, all)
+	if err != nil || !w.haveWaited(key, found) {
+		return false, err
+	}
+	for _, subject := range found {
+		if err := w.bus.Purge(ctx, w.config.Names.TaskStream(w.shard), subject); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// haveWaited reports whether all strays of a workflow ID have been there for strayWait.
+func (w *sweeper) haveWaited(key schedule.Key, found []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known, now := w.strays[key], w.config.Now()
+	if slices.ContainsFunc(found, func(subject string) bool { return !slices.Contains(known.subjects, subject) }) {
+		w.strays[key] = strays{found, now}
+		return false
+	}
+	return len(found) == 0 || !now.Before(known.found.Add(strayWait))
+}
+
+// straysOf returns the subjects of the delayed messages of a workflow ID that do not go with some entries.
+func (w *sweeper) straysOf(ctx context.Context, key schedule.Key, all []doomed) (left []string, err error) {
+	names := w.config.Names
+	found, err := w.bus.Subject(ctx, names.TaskStream(w.shard), names.ExecutionTimers(w.shard, key), 1, sweepPage)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for _, d := range all {
+		for _, at := range w.armedBy(d) {
+			own[names.ExecutionTimer(w.shard, key, at)] = true
+		}
+	}
+	for i := range found {
+		if !own[found[i].Subject] {
+			left = append(left, found[i].Subject)
+		}
+	}
+	return left, nil
 }
 
 // expiring are the entries of the runs that have ended with the entry end, or before. Between the runs there are no other entries: a run begins behind the
