@@ -59,7 +59,8 @@
 // each, and so do the polls of two gateways. Behind each of these is a model of a worker (executions_worker.go), which runs the
 // script of a workflow on its history: steps of activities, timers, signals, children and signals to other workflows, drawn from the workflow ID (executions_script.go,
 // executions_family.go). Workflows continue as new, are tried again, and accept and reject updates (executions_update.go). Clients reset
-// them to earlier workflow tasks (executions_reset.go).
+// them to earlier workflow tasks (executions_reset.go), and delete runs (executions_delete.go). In a sixth of the seeds the namespace keeps ended runs for
+// seconds, and things go wrong for longer than that.
 // In a third of the seeds checks with repair run now and then. Nothing is lost here, so whatever they find of a workflow is a false alarm, and
 // at the end one must find nothing.
 // Activities fail, report their progress and fall silent. Clients start, signal, update, query, cancel, terminate and read workflows
@@ -71,6 +72,10 @@
 // that code begins to work on: no other code has begun with it. The rest is checked at the end (executions_check.go): results,
 // signals, starts, what code has seen, who was told of an end, and what history says about each run. When the faults stop,
 // workflows get the signals that they may wait for, and nothing else is asked until they have ended.
+//
+// No entry is removed that a run needs which is kept: one about the run, or one with events that it has from another run. Nobody sees a deleted run again,
+// also not in the answer to a repeated start. In the end nothing is stored of runs that were deleted or have expired, except the entry that stands for
+// a deleted run. Where runs expire, the simulation goes on until nothing at all is stored.
 //
 // # What is not
 //

@@ -41,6 +41,9 @@ func ExecutionPlanOf(seed uint64) Plan {
 	}
 	plan.Executions, plan.DeletedConsumers, plan.Standstills = 1+rng.IntN(4), drawn.DeletedConsumers, drawn.Standstills
 	plan.Checks = rng.IntN(3) == 0
+	if rng.IntN(6) == 0 {
+		plan.expire(rng)
+	}
 	return plan
 }
 
@@ -65,6 +68,8 @@ type executions struct {
 type journaled struct {
 	state execution.State
 	runs  []*executionRun
+	// entries are all that were ever written, by their sequences.
+	entries map[uint64]*writtenEntry
 }
 
 // executionRun is one run in a journal.
@@ -78,6 +83,11 @@ type executionRun struct {
 	// base is the run from which a reset has begun this one, and through the last event that it has from there; zero if none has.
 	base    *executionRun
 	through int64
+	// first is the sequence of the entry with which it begins, and began when that was stored.
+	first uint64
+	began time.Time
+	// deleted is when it was deleted, and closed when it ended, as the entry says; zero if it has not.
+	deleted, closed time.Time
 	// reset is the request of that. handed is the run of a reset that ends instead of this one, for those who wait for the end.
 	reset, handed string
 }
@@ -195,17 +205,20 @@ func (e *executions) journaled(msg *nats.Msg, sequence uint64, now time.Time) {
 	}
 	j := e.journals[key.ID]
 	if j == nil {
-		j = &journaled{state: execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}}
+		j = &journaled{
+			state: execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}, entries: map[uint64]*writtenEntry{},
+		}
 		e.journals[key.ID] = j
 	}
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
-		run := j.add(part, find)
+		run := e.add(j, part, entry.Time, find)
 		// A run may begin late, by a request that was on its way for very long.
 		if run != nil && e.finishing[key.ID] && (part.First == 0 || run.ended) {
 			e.world.finish(key.ID, run, now)
 		}
 	}
+	e.wrote(j, entry, sequence, now)
 	e.checkTimers(key.ID, entry, now)
 	e.checkPaused(j, entry, sequence)
 	e.unpauseLate(key.ID, entry, now)
@@ -229,14 +242,14 @@ func (j *journaled) newest() *executionRun {
 	return j.runs[len(j.runs)-1]
 }
 
-// add adds what an entry says about one run, and returns the run; nil if it is none that may change.
-func (j *journaled) add(part *execution.Part, find func(string, ...any)) *executionRun {
+// add adds what an entry of a time says about one run, and returns the run; nil if it is none that may change.
+func (e *executions) add(j *journaled, part *execution.Part, at time.Time, find func(string, ...any)) *executionRun {
 	last := j.newest()
 	if part.First == 0 {
 		switch {
 		case last != nil && !last.ended:
 			find("run %s begins, and %s has not ended", part.RunID, last.id)
-		case last != nil && part.Base == nil && part.StartRequest != "" && last.request == part.StartRequest && last.next == "":
+		case last != nil && e.keeps(last, time.Now()) && part.Base == nil && part.StartRequest != "" && last.request == part.StartRequest && last.next == "":
 			find("request %s begins two runs in a row", part.StartRequest)
 		case last != nil && last.next != "" && last.next != part.RunID:
 			find("run %s is followed by %s, and not by %s", last.id, part.RunID, last.next)
@@ -250,6 +263,9 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 		last = next
 		j.runs = append(j.runs, last)
 	}
+	if onlyDeletes(part) {
+		return nil
+	}
 	if last == nil || last.id != part.RunID || last.ended {
 		find("something happens to run %s, which is not open", part.RunID)
 		return nil
@@ -257,7 +273,7 @@ func (j *journaled) add(part *execution.Part, find func(string, ...any)) *execut
 	last.events = append(last.events[:len(last.events):len(last.events)], part.Events...)
 	if len(part.Events) > 0 {
 		_, last.ended = execution.EndOf(part.Events[len(part.Events)-1])
-		last.next = workflows.NextRun(part.Events[len(part.Events)-1])
+		last.closed, last.next = at, workflows.NextRun(part.Events[len(part.Events)-1])
 	}
 	return last
 }
@@ -295,6 +311,13 @@ func (w *world) busyExecutions() string {
 	}
 	for _, m := range w.server.Messages(w.names.BacklogStream(), w.names.Backlogs()) {
 		return m.Subject
+	}
+	if w.plan.Retention > 0 {
+		for shard := range shards {
+			if left := w.server.Messages(w.names.JournalStream(shard), ">"); len(left) > 0 {
+				return "what has still to expire of " + left[0].Subject
+			}
+		}
 	}
 	return ""
 }

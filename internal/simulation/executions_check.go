@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -34,6 +35,7 @@ func (e *executions) check() {
 	for _, d := range e.done {
 		e.checkDone(&d)
 	}
+	e.checkStored()
 }
 
 func sameEvents(a, b []*historypb.HistoryEvent) bool {
@@ -192,8 +194,11 @@ func (e *executions) checkOperation(op *operation) {
 		e.checkSignal(op, find)
 		fallthrough
 	case subjects.VerbStart:
-		if e.run(op.id, op.text) == nil {
+		switch run := e.run(op.id, op.text); {
+		case run == nil:
 			find("lost", "run %s was started, and there is none", op.text)
+		case !run.deleted.IsZero() && run.deleted.Before(op.from):
+			find("undead", "run %s was deleted before, and is the answer to a start", run.id)
 		}
 	}
 }
@@ -230,12 +235,17 @@ func (e *executions) checkQuery(op *operation, find func(kind, format string, ar
 	}
 }
 
-// begun counts the chains of runs that an operation has begun.
+// begun counts the chains of runs that an operation has begun, as long as the first one was there.
 func (e *executions) begun(op *operation) (count int) {
+	var first *executionRun
 	for _, run := range e.runsOf(op.id) {
-		if run.request == op.name && run.follows == "" && run.base == nil {
+		if run.request != op.name || run.follows != "" || run.base != nil {
+			continue
+		}
+		if first == nil || e.keeps(first, run.began) {
 			count++
 		}
+		first = cmp.Or(first, run)
 	}
 	return count
 }

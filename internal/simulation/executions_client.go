@@ -24,8 +24,9 @@ import (
 // operation is what a client asks about an execution, until it gets an answer.
 type operation struct {
 	verb, id string
-	// name is different for each operation, and the ID of its request.
+	// name is different for each operation, and the ID of its request, unless it repeats that of another one.
 	name     string
+	repeats  *operation
 	conflict enumspb.WorkflowIdConflictPolicy
 	timeout  time.Duration
 	// retried says that a run that fails is tried again.
@@ -55,7 +56,9 @@ func (w *world) clients() {
 		subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignal, subjects.VerbSignalWithStart, subjects.VerbStart,
 		subjects.VerbStart, subjects.VerbRequestCancel, subjects.VerbTerminate, subjects.VerbResetSticky, subjects.VerbQuery, subjects.VerbQuery,
 		subjects.VerbReset, subjects.VerbReset, subjects.VerbDescribe, subjects.VerbHistory, subjects.VerbUpdate, subjects.VerbUpdate, subjects.VerbUpdate,
+		subjects.VerbDelete, subjects.VerbDelete,
 	}
+	starts := map[string]*operation{}
 	for range w.plan.Requests {
 		op := &operation{
 			verb: verbs[rng.IntN(len(verbs))], id: fmt.Sprintf("w%d-%d", w.seed, rng.IntN(w.plan.Executions)), timeout: someTimeout(rng),
@@ -65,14 +68,20 @@ func (w *world) clients() {
 			hangs := rng.IntN(2) == 0 && op.verb != subjects.VerbReset // nobody ends one that is reset after its end
 			op.id = (&childPlan{hangs: hangs}).workflowID(op.id, rng.IntN(3))
 		}
+		if op.verb == subjects.VerbStart && rng.IntN(2) == 0 {
+			op.repeats = starts[op.id]
+		}
 		w.operate(op, w.moment(between(rng, 0, w.plan.Duration)))
+		if op.verb == subjects.VerbStart {
+			starts[op.id] = op
+		}
 	}
 	w.activityOperations()
 }
 
 // forChildren is how many of four operations are for children: those that end one end no workflow that others need.
 func (op *operation) forChildren() int {
-	if op.verb == subjects.VerbTerminate {
+	if op.verb == subjects.VerbTerminate || op.verb == subjects.VerbDelete {
 		return 3
 	}
 	return 1
@@ -131,6 +140,8 @@ func (n *node) carryOut(op *operation) (text string, err error) {
 		return n.update(ctx, op)
 	case subjects.VerbReset:
 		return n.reset(ctx, op)
+	case subjects.VerbDelete:
+		return n.delete(ctx, op)
 	case subjects.VerbHistory:
 		_, err = n.fetchHistory(ctx, &commonpb.WorkflowExecution{WorkflowId: op.id}, drainLimit)
 		return "", err
@@ -183,10 +194,18 @@ func (op *operation) request() (request, response proto.Message) {
 	panic("simulation: no request for " + op.verb)
 }
 
+// requestID is the ID of the request.
+func (op *operation) requestID() string {
+	if op.repeats != nil {
+		return op.repeats.requestID()
+	}
+	return op.name
+}
+
 func (op *operation) start() *workflowservice.StartWorkflowExecutionRequest {
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: namespace, WorkflowId: op.id, WorkflowType: &commonpb.WorkflowType{Name: "script"},
-		TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, RequestId: op.name, WorkflowIdConflictPolicy: op.conflict,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, RequestId: op.requestID(), WorkflowIdConflictPolicy: op.conflict,
 	}
 	if op.retried {
 		request.RetryPolicy = &commonpb.RetryPolicy{InitialInterval: durationpb.New(500 * time.Millisecond), MaximumAttempts: 4}
@@ -273,17 +292,14 @@ func (w *world) compareFrom(id string, run *executionRun, at time.Time) {
 
 // compare compares what history says about a run that has ended with its journal.
 func (n *node) compare(ctx context.Context, id string, run *executionRun) {
-	of := &commonpb.WorkflowExecution{WorkflowId: id, RunId: run.id}
+	of, asked := &commonpb.WorkflowExecution{WorkflowId: id, RunId: run.id}, time.Now()
 	var described workflowservice.DescribeWorkflowExecutionResponse
 	err := n.insist(ctx, subjects.VerbDescribe, id, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: namespace, Execution: of}, &described, drainLimit)
-	if err != nil {
-		n.find("answer", id, "run %s is not described: %v", run.id, err)
-	}
-	events, err := n.fetchHistory(ctx, of, drainLimit)
-	if err != nil {
-		n.find("answer", id, "the history of run %s: %v", run.id, err)
-	}
+	events, failed := n.fetchHistory(ctx, of, drainLimit)
 	n.note("compare "+run.id, func() {
+		if n.world.executions.checkThere(id, run, asked, err, failed); err != nil || failed != nil {
+			return
+		}
 		if got, want := described.GetWorkflowExecutionInfo().GetHistoryLength(), int64(len(run.events)); got != want {
 			n.world.ledger.find("replay", id, "run %s has %d events by its description, and %d in the journal", run.id, got, want)
 		}

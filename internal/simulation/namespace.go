@@ -59,7 +59,7 @@ func (w *world) All() (all []schedule.Namespace) {
 
 // limit sets the limits of the namespace. The other one has none as long as the limits do not change.
 func (w *world) limit() {
-	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns}
+	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns, WorkflowRetention: schedule.Duration(w.plan.Retention)}
 	w.spaces[namespace].setLimits(limits, time.Now())
 }
 

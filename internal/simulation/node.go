@@ -165,6 +165,7 @@ func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error
 	return n.do(ctx, whatRemove, stream+" "+strconv.FormatUint(sequence, 10), func(time.Time) error {
 		n.world.promisedByRemove(n, stream, sequence)
 		n.world.removing(stream, sequence)
+		n.world.executions.removing(stream, sequence)
 		n.world.server.Remove(stream, sequence)
 		return nil
 	})

@@ -50,6 +50,8 @@ type Plan struct {
 
 	// Executions is how many workflows there are. Where there are some, there are no schedules.
 	Executions int `json:",omitzero"`
+	// Retention is how long the namespace keeps runs of workflows after their end; zero means for longer than the simulation.
+	Retention time.Duration `json:",omitzero"`
 
 	SystemPlan
 }

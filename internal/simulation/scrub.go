@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (w *world) checked(begin time.Time, report *consistency.Report, err error) 
 		f := &report.Findings[i]
 		w.checks.last = strings.Join([]string{string(f.Kind), f.ScheduleID, f.About, f.What, f.Problem}, " ")
 		w.trace.note(time.Now(), "CHECK", fmt.Sprintf("%s repaired %t", w.checks.last, f.Repaired))
-		if f.WorkflowID != "" { // nothing is lost where there are executions
+		if f.WorkflowID != "" && (f.Kind != consistency.TimerOrphaned || !w.hasStoodStill(begin)) { // nothing is lost where there are executions
 			w.broken(f.WorkflowID, "a check has found %s %s: %s", f.Kind, f.About, f.What)
 		}
 		if f.Repaired {
@@ -107,6 +108,12 @@ func (w *world) checked(begin time.Time, report *consistency.Report, err error) 
 	if err == nil && len(report.Findings) == 0 {
 		w.checks.clean, w.unseen = begin, true
 	}
+}
+
+// hasStoodStill reports whether a process of history has stood still since a time. It may have armed the deadline of a run before, and have begun the
+// run afterwards.
+func (w *world) hasStoodStill(since time.Time) bool {
+	return slices.ContainsFunc(w.nodes, func(n *node) bool { return n.role == roleHistory && n.suspended.After(since) })
 }
 
 // mended counts a repair.

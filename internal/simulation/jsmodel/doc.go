@@ -9,7 +9,7 @@
 //
 //   - delayed messages that repeat, take their content from another subject, or ask for a TTL or a rollup of their target;
 //     rollups of a whole stream, or of a subject with several messages that a consumer reads; expected sequences of a stream or
-//     of other subjects; wildcards in a purge
+//     of other subjects; wildcards in a purge of what a consumer reads
 //   - that a bucket refuses to remove single messages, and marks keys whose messages expire: only tombstones have a TTL
 //   - limits of bytes, of messages and of the size of one; back-off and the greatest number of deliveries of consumers
 //   - that a server may ignore it when earlier deliveries are given back, after a purge of a delivered message: those messages

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -114,10 +115,18 @@ func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
 	return m.Sequence
 }
 
-// purge removes the messages of a subject. As the server does, it also forgets which messages the consumers of the subject were
+// purge removes the messages of a subject, which may have wildcards. As the server does, it also forgets which messages the consumers of the subject were
 // about to deliver again, on any subject: they come when the time for their acknowledgement is over.
 func (st *stream) purge(subject string) {
-	for _, m := range slices.Clone(st.subjects[subject]) {
+	all := slices.Clone(st.subjects[subject])
+	if strings.ContainsAny(subject, "*>") {
+		for _, m := range st.messages {
+			if Matches(subject, m.Subject) {
+				all = append(all, m)
+			}
+		}
+	}
+	for _, m := range all {
 		st.remove(m)
 	}
 	for _, c := range st.consumers {

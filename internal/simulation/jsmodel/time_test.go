@@ -144,3 +144,19 @@ func TestTombstoneExpires(t *testing.T) {
 	})
 	p.requireSameContents()
 }
+
+// TestPurgeOfManySubjects: a purge may have wildcards, if no consumer reads what it removes.
+func TestPurgeOfManySubjects(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, t, connect(t), notSoon)
+	for i := range 3 {
+		of := keys[i%2]
+		when := time.Now().Add(time.Duration(i+1) * time.Hour)
+		require.NoError(t, p.publish(&nats.Msg{Subject: p.names.ExecutionTimer(0, of, when), Header: nats.Header{
+			"Nats-Schedule": {at(when)}, "Nats-Schedule-Target": {p.names.ExecutionDue(0, of)},
+		}}))
+	}
+	p.purge(p.names.TaskStream(0), p.names.ExecutionTimers(0, keys[0]))
+	p.requireSameContents()
+	require.Len(t, p.model.Messages(p.names.TaskStream(0), ">"), 1)
+}
