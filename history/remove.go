@@ -40,7 +40,27 @@ func (s *Service) tryRemove(ctx context.Context, of *slot, runID string) (proto.
 // doomed is an entry to be removed.
 type doomed struct {
 	sequence uint64
-	entry    *execution.Entry
+	// run is the run that the entry leaves as the newest one. begins says that the entry begins it, and chained that the entry also ends the one before.
+	run             string
+	begins, chained bool
+	// needs says that the run needs entries of others.
+	needs bool
+	// armed are the delayed messages that the entry has armed.
+	armed []time.Time
+	// entry is nil if it is only known where the entry is.
+	entry *execution.Entry
+}
+
+func doom(sequence uint64, entry *execution.Entry) doomed {
+	newest := &entry.Parts[len(entry.Parts)-1]
+	d := doomed{sequence: sequence, run: newest.RunID, begins: newest.First == 0, needs: len(newest.Needs) > 0, entry: entry}
+	d.chained = d.begins && len(entry.Parts) > 1
+	for i := range entry.Parts {
+		if at := entry.Parts[i].Armed; at != nil {
+			d.armed = append(d.armed, *at)
+		}
+	}
+	return d
 }
 
 // removeRuns removes the entries of runs that have been deleted, except those that other runs need: the entry that also ends the run before, or begins
@@ -76,7 +96,7 @@ func (s *Service) ofRuns(ctx context.Context, key schedule.Key, gone map[string]
 		return s.journals.Read(ctx, of.shard, key, 1, of.state.Sequence, func(e journal.Entry) (bool, error) {
 			entry, err := execution.ParseEntry(e.Data)
 			if err == nil && only(entry, gone) && !entry.Gone() && !of.state.Run.Uses(e.Sequence, e.Sequence+1) {
-				all = append(all, doomed{e.Sequence, entry})
+				all = append(all, doom(e.Sequence, entry))
 			}
 			return true, err
 		})
@@ -99,7 +119,7 @@ func (d doomed) turn(last uint64) int {
 	switch {
 	case d.sequence == last:
 		return 2
-	case d.entry.Parts[len(d.entry.Parts)-1].First == 0:
+	case d.begins:
 		return 0
 	}
 	return 1
@@ -141,9 +161,9 @@ func (s *Service) removeEntry(ctx context.Context, key schedule.Key, d doomed) e
 
 // armedBy returns the times of the delayed messages that an entry has armed and that are still to come.
 func (s *Service) armedBy(d doomed) (times []time.Time) {
-	for i := range d.entry.Parts {
-		if armed := d.entry.Parts[i].Armed; armed != nil && armed.After(s.config.Now()) {
-			times = append(times, *armed)
+	for _, armed := range d.armed {
+		if armed.After(s.config.Now()) {
+			times = append(times, armed)
 		}
 	}
 	return times

@@ -76,7 +76,7 @@ func (b *NATS) Next(ctx context.Context, stream, subject string, from uint64) (M
 
 // Remove implements [Bus].
 func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error {
-	s, err := b.js.Stream(ctx, stream)
+	s, err := b.handle(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -85,13 +85,17 @@ func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error
 		return err
 	}
 	// The server gives the reason only in the text of the error.
-	if _, missing := s.GetMsg(ctx, sequence); errors.Is(missing, jetstream.ErrMsgNotFound) {
+	now, gone := b.js.Stream(ctx, stream)
+	if gone != nil {
+		return gone
+	}
+	if _, missing := now.GetMsg(ctx, sequence); errors.Is(missing, jetstream.ErrMsgNotFound) {
 		return nil
 	}
 	return err
 }
 
-// handle returns the handle of a stream for purges, which need only the stream's name. It asks NATS once for each stream.
+// handle returns the handle of a stream for purges and removals, which need only the stream's name. It asks NATS once for each stream.
 func (b *NATS) handle(ctx context.Context, name string) (jetstream.Stream, error) {
 	if known, ok := b.streams.Load(name); ok {
 		return known.(jetstream.Stream), nil
