@@ -136,6 +136,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.polls.Run(ctx) })
 	group.Go(func() error { return g.roster.Run(ctx) })
+	group.Go(func() error { return g.hearStops(ctx) })
 	group.Go(func() error {
 		g.callers.Run(ctx)
 		return nil

@@ -199,8 +199,10 @@ func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.Desc
 	return &workflowservice.DescribeNamespaceResponse{
 		NamespaceInfo: &namespace.NamespaceInfo{
 			Name: d.Name, State: state, Description: d.Description, Id: g.identify(d.Name),
-			Capabilities: &namespace.NamespaceInfo_Capabilities{SyncUpdate: true, AsyncUpdate: true, WorkerHeartbeats: true},
-			Limits:       &namespace.NamespaceInfo_Limits{BlobSizeLimitError: maxBlob, MemoSizeLimitError: maxMemo},
+			Capabilities: &namespace.NamespaceInfo_Capabilities{
+				SyncUpdate: true, AsyncUpdate: true, WorkerHeartbeats: true, WorkerPollCompleteOnShutdown: true,
+			},
+			Limits: &namespace.NamespaceInfo_Limits{BlobSizeLimitError: maxBlob, MemoSizeLimitError: maxMemo},
 		},
 		Config: &namespace.NamespaceConfig{
 			HistoryArchivalState: enums.ARCHIVAL_STATE_DISABLED, VisibilityArchivalState: enums.ARCHIVAL_STATE_DISABLED,

@@ -71,7 +71,7 @@ func (g *Gateway) poll(ctx context.Context, queue offer.Queue, w worker, respons
 	}
 	ctx, end := waiting(ctx, pollWait, pollMargin)
 	defer end()
-	defer g.pollers.enter(queue, w, end)()
+	defer g.pollers.enter(queue, w, g.config.Now(), end)()
 	task, err := g.polls.Wait(ctx, queue, offer.Poller{Identity: w.identity, BuildID: w.buildID})
 	if errors.Is(err, offer.ErrStopped) || err == nil && task == nil {
 		return nil
@@ -95,26 +95,12 @@ func waiting(ctx context.Context, most, margin time.Duration) (context.Context, 
 	return context.WithTimeout(ctx, most)
 }
 
-// ShutdownWorker ends the polls of a worker that stops, so that no task is lost on it, and takes its last heartbeat.
-func (s *workflowService) ShutdownWorker(
-	ctx context.Context, r *workflowservice.ShutdownWorkerRequest,
-) (*workflowservice.ShutdownWorkerResponse, error) {
-	if beat := r.WorkerHeartbeat; beat != nil && checkBeat(beat) == nil {
-		s.record(ctx, r.Namespace, beat)
-	}
-	s.pollers.end(func(queue offer.Queue, w worker) bool {
-		if queue.Namespace != r.Namespace {
-			return false
-		}
-		return r.WorkerInstanceKey != "" && w.instance == r.WorkerInstanceKey || r.StickyTaskQueue != "" && queue.Name == r.StickyTaskQueue
-	})
-	return &workflowservice.ShutdownWorkerResponse{}, nil
-}
-
 // pollers are the polls in progress. It is safe for concurrent use.
 type pollers struct {
 	mu  sync.Mutex
 	all map[*poller]struct{}
+	// stopped are the workers that have stopped of late.
+	stopped stoppedWorkers
 }
 
 type poller struct {
@@ -123,8 +109,8 @@ type poller struct {
 	end    context.CancelFunc
 }
 
-// enter notes a poll until leave is called.
-func (p *pollers) enter(queue offer.Queue, w worker, end context.CancelFunc) (leave func()) {
+// enter notes a poll until leave is called. A poll of a worker that has stopped ends at once.
+func (p *pollers) enter(queue offer.Queue, w worker, now time.Time, end context.CancelFunc) (leave func()) {
 	one := &poller{queue, w, end}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,20 +118,12 @@ func (p *pollers) enter(queue offer.Queue, w worker, end context.CancelFunc) (le
 		p.all = map[*poller]struct{}{}
 	}
 	p.all[one] = struct{}{}
+	if p.stopped.has(workerKey{queue.Namespace, w.instance}, now) {
+		end()
+	}
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.all, one)
-	}
-}
-
-// end ends the polls that are meant.
-func (p *pollers) end(isMeant func(offer.Queue, worker) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for one := range p.all {
-		if isMeant(one.queue, one.worker) {
-			one.end()
-		}
 	}
 }

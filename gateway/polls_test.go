@@ -98,8 +98,14 @@ func TestPollsEndEmpty(t *testing.T) {
 // pollers returns who polls a queue for workflow tasks.
 func (in *installation) pollers(queue string) []*taskqueue.PollerInfo {
 	in.t.Helper()
+	return in.pollersOf(queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+}
+
+// pollersOf returns who polls a queue for one type of tasks.
+func (in *installation) pollersOf(queue string, kind enums.TaskQueueType) []*taskqueue.PollerInfo {
+	in.t.Helper()
 	d, err := in.DescribeTaskQueue(in.t.Context(), &workflowservice.DescribeTaskQueueRequest{
-		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: queue},
+		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: queue}, TaskQueueType: kind,
 	})
 	require.NoError(in.t, err)
 	return d.Pollers
@@ -138,6 +144,37 @@ func TestShutdownWorker(t *testing.T) {
 	assert.Empty(t, other)
 	in.stop()
 	assert.NoError(t, <-other)
+}
+
+// TestShutdownWorkerReachesAllGateways: a worker that has connected anew has polls at another gateway, too.
+func TestShutdownWorkerReachesAllGateways(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	other := in.another()
+	ended, longer := make(chan error, 1), make(chan error, 1)
+	poll := func(gateway workflowservice.WorkflowServiceClient, instance string) error {
+		got, err := gateway.PollActivityTaskQueue(t.Context(), &workflowservice.PollActivityTaskQueueRequest{
+			Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: "q"}, WorkerInstanceKey: instance,
+		})
+		assert.Empty(t, got.GetTaskToken())
+		return err
+	}
+	go func() { longer <- poll(other, "i2") }() // it began before the others, so it would end before them
+	natstest.Eventually(t, patience, "it waits", func() bool { return len(in.pollersOf("q", enums.TASK_QUEUE_TYPE_ACTIVITY)) == 1 })
+	go func() { ended <- poll(other, "i1") }()
+	natstest.Eventually(t, patience, "the poll at the other gateway ends", func() bool {
+		_, err := in.ShutdownWorker(t.Context(), &workflowservice.ShutdownWorkerRequest{Namespace: "default", WorkerInstanceKey: "i1"})
+		require.NoError(t, err)
+		return len(ended) == 1
+	})
+	require.NoError(t, <-ended)
+	// a poll that was on its way
+	require.NoError(t, poll(in, "i1"))
+	require.NoError(t, poll(other, "i1"))
+	assert.Empty(t, longer, "the poll of another worker waits")
+	info, err := other.DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+	require.NoError(t, err)
+	assert.True(t, info.NamespaceInfo.Capabilities.WorkerPollCompleteOnShutdown)
 }
 
 func TestDescribeTaskQueue(t *testing.T) {

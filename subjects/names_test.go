@@ -76,6 +76,7 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.poll-inbox.g.":                         n.PollInbox("g"),
 		"carillon.worker-beats":                          n.WorkerBeats(),
 		"carillon.worker-roster":                         n.WorkerRoster(),
+		"carillon.worker-stops":                          n.WorkerStops(),
 		"carillon.backlog.default.workflow.a=2Eb":        n.Backlog(backQueue),
 		"carillon.backlog.>":                             n.Backlogs(),
 		"carillon.backlog-hint.default.workflow.a=2Eb":   n.BacklogHint(backQueue),

@@ -75,6 +75,9 @@ func (n Names) WorkerBeats() string { return n.prefix + ".worker-beats" }
 // WorkerRoster is the subject on which a gateway that has just begun asks another one to tell of all workers that it knows.
 func (n Names) WorkerRoster() string { return n.prefix + ".worker-roster" }
 
+// WorkerStops is the subject on which a gateway tells the others that a worker stops, whose polls are to end.
+func (n Names) WorkerStops() string { return n.prefix + ".worker-stops" }
+
 // Backlog is the subject on which the tasks of a queue are stored that no poll waited for.
 func (n Names) Backlog(q Queue) string { return n.prefix + ".backlog." + q.tokens() }
 
