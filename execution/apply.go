@@ -139,7 +139,17 @@ func (r *Run) applyActivities(records []ActivityRecord) error {
 			r.Activities[record.Event] = activity
 		}
 	}
+	r.dropCanceled()
 	return nil
+}
+
+// dropCanceled forgets the activities of an ended run that were canceled with its end. The events that say so were dropped with all others that
+// were held back.
+func (r *Run) dropCanceled() {
+	if r.Open() {
+		return
+	}
+	maps.DeleteFunc(r.Activities, func(_ int64, a Activity) bool { return a.CancelEvent != 0 && a.Started.IsZero() })
 }
 
 // number counts an event that has got its ID.
@@ -220,9 +230,9 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 		}
 		if status, ok := ends[event.GetEventType()]; ok {
 			r.Status, r.Close = status, event.GetEventTime().AsTime()
-			clear(r.Activities) // nobody will work on what was pending
 			clear(r.Timers)
 			clear(r.Heartbeats)
+			r.dropCanceled()
 		}
 	}
 }

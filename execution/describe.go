@@ -36,9 +36,6 @@ func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
 		response.WorkflowExtendedInfo.OriginalStartTime = timestamppb.New(r.OriginalStart)
 		response.WorkflowExtendedInfo.LastResetTime = timestamppb.New(r.Start)
 	}
-	if !r.Open() {
-		return response
-	}
 	for _, activity := range ordered(r.Activities) {
 		response.PendingActivities = append(response.PendingActivities, r.pending(&activity))
 	}

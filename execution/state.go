@@ -75,7 +75,8 @@ type Run struct {
 	LastStarted int64
 	// Buffered are events that wait for the end of the workflow task. They have no ID yet.
 	Buffered []*historypb.HistoryEvent
-	// Activities are the pending ones, by the ID of the event that scheduled them.
+	// Activities are the pending ones, by the ID of the event that scheduled them. Those of a run that has ended stay: nobody works on them any more,
+	// but a description shows them.
 	Activities map[int64]Activity
 	// Timers are the pending ones, by the ID that the workflow gave them.
 	Timers map[string]Timer

@@ -21,6 +21,7 @@ func traceOf(info *workflow.WorkflowExecutionInfo, pending []*workflow.PendingAc
 	}
 	if info.CloseTime != nil {
 		tree.Ended = info.CloseTime.AsTime()
+		return tree // nobody works on what was pending
 	}
 	for _, p := range pending {
 		tree.Activities = append(tree.Activities, render.TraceActivity{
