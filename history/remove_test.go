@@ -1,6 +1,8 @@
 package history
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -298,4 +300,45 @@ func TestReadWhileItIsRemoved(t *testing.T) {
 			require.ErrorAs(t, err, c.want)
 		})
 	}
+}
+
+// refusing is NATS, and refuses removals while it is told to.
+type refusing struct {
+	bus.Streams
+	refuses atomic.Bool
+	asked   atomic.Int64
+}
+
+func (r *refusing) Remove(ctx context.Context, stream string, sequence uint64) error {
+	if r.refuses.Load() {
+		r.asked.Add(1)
+		return errors.New("no room on the disk")
+	}
+	return r.Streams.Remove(ctx, stream, sequence)
+}
+
+// TestRemovalIsRefused: a removal that does not work is tried again, meanwhile the lag grows, and in the end nothing is left.
+func TestRemovalIsRefused(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	streams := &refusing{Streams: natstest.Bus(t, b.js)}
+	streams.refuses.Store(true)
+	s, _ := b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+	natstest.Eventually(t, natstest.Patience, "the removal is tried again", func() bool { return streams.asked.Load() > 2 })
+	c.advance(time.Hour)
+	natstest.Eventually(t, natstest.Patience, "the lag grows", func() bool {
+		lag, any := s.expiries.lag(c.now())
+		return any && lag > time.Hour && lag < 2*time.Hour
+	})
+	require.NotEmpty(t, b.stored("w"))
+	streams.refuses.Store(false)
+	b.awaitEntries("w", 0)
+	natstest.Eventually(t, natstest.Patience, "nothing is late", func() bool {
+		lag, any := s.expiries.lag(c.now())
+		return any && lag == 0
+	})
 }

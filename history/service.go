@@ -44,6 +44,7 @@ type Service struct {
 	slots    *slots
 	commits  *commits
 	owners   *owners.Owners
+	expiries expiries
 	verbs    map[string]verb
 	ready    chan struct{}
 
@@ -103,6 +104,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	}
 	defer s.config.Conn.Unsubscribe(asked)
 	defer s.keepEntries()()
+	defer s.observeLag()()
 	defer s.stop()
 	s.open = ctx
 	defer context.AfterFunc(ctx, func() {

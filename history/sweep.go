@@ -44,6 +44,8 @@ type sweeper struct {
 	seen map[time.Duration]*seen
 	// left are ends whose runs could not be removed.
 	left map[schedule.Key]uint64
+	// late is when the first of left has expired, and due when the next run expires that is not among them. Both are zero if there is none.
+	late, due time.Time
 
 	mu sync.Mutex
 	// strays are the delayed messages that nothing but a run of left belongs to.
@@ -71,6 +73,7 @@ func (s *Service) sweep(ctx context.Context, shard int) error {
 			wait = min(firstSweep, wait)
 		default:
 			w.reset()
+			s.expiries.forget(shard)
 		}
 		_ = sleep.For(ctx, wait)
 	}
@@ -81,12 +84,13 @@ func (s *Service) sweep(ctx context.Context, shard int) error {
 func (w *sweeper) reset() {
 	w.spaces, w.next, w.left = map[time.Duration][]string{}, map[time.Duration]uint64{}, map[schedule.Key]uint64{}
 	w.seen, w.strays = map[time.Duration]*seen{}, map[schedule.Key]strays{}
+	w.late, w.due = time.Time{}, time.Time{}
 }
 
 // round removes what has expired, and returns when more expires; the zero time if that is not known.
 func (w *sweeper) round(ctx context.Context) (next time.Time, err error) {
 	spaces := w.byRetention()
-	w.removeAll(ctx, maps.Clone(w.left), &seen{})
+	w.removeAll(ctx, maps.Clone(w.left), &seen{}, w.late)
 	for _, keep := range slices.Sorted(maps.Keys(spaces)) {
 		if !slices.Equal(spaces[keep], w.spaces[keep]) {
 			w.spaces[keep], w.next[keep], w.seen[keep] = spaces[keep], 1, &seen{}
@@ -95,13 +99,17 @@ func (w *sweeper) round(ctx context.Context) (next time.Time, err error) {
 		if failed != nil {
 			err = failed
 		}
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		next = earliest(next, at)
 	}
 	maps.DeleteFunc(w.next, func(keep time.Duration, _ uint64) bool { return spaces[keep] == nil })
 	maps.DeleteFunc(w.seen, func(keep time.Duration, _ *seen) bool { return spaces[keep] == nil })
 	w.spaces = spaces
+	if err != nil {
+		w.due = earliest(w.due, next) // what could not be read may have expired
+	} else {
+		w.due = next
+	}
+	w.expiries.set(w.shard, earliest(w.late, w.due))
 	return next, err
 }
 
@@ -127,8 +135,9 @@ func (w *sweeper) read(ctx context.Context, keep time.Duration) (next time.Time,
 			return next, err
 		}
 		expired := map[schedule.Key]uint64{}
-		next = w.note(found, keep, expired)
-		w.removeAll(ctx, expired, w.seen[keep])
+		var first time.Time
+		first, next = w.note(found, keep, expired)
+		w.removeAll(ctx, expired, w.seen[keep], first)
 		if !next.IsZero() {
 			return next, nil
 		}
@@ -137,15 +146,17 @@ func (w *sweeper) read(ctx context.Context, keep time.Duration) (next time.Time,
 }
 
 // note takes notice of entries, up to the first one with which runs end that have not expired. It adds those that have expired, and returns when the
-// others expire; the zero time if there are none.
-func (w *sweeper) note(found []bus.Message, keep time.Duration, expired map[schedule.Key]uint64) (next time.Time) {
+// first of them did, and when the others expire; the zero time if there are none.
+func (w *sweeper) note(found []bus.Message, keep time.Duration, expired map[schedule.Key]uint64) (first, next time.Time) {
 	for i := range found {
 		m := &found[i]
 		key, entry := w.entryOf(m, keep)
 		if entry != nil && m.Header.Get(subjects.HeaderEnds) != "" {
-			if at := entry.Time.Add(keep + clockDifference); at.After(w.config.Now()) {
-				return at
+			at := entry.Time.Add(keep + clockDifference)
+			if at.After(w.config.Now()) {
+				return first, at
 			}
+			first = earliest(first, at)
 			expired[key] = m.Sequence
 		}
 		if entry != nil {
@@ -153,7 +164,7 @@ func (w *sweeper) note(found []bus.Message, keep time.Duration, expired map[sche
 		}
 		w.next[keep] = m.Sequence + 1
 	}
-	return next
+	return first, next
 }
 
 // entryOf returns an entry; nil if it cannot be read, or if it belongs to a namespace with another retention.
@@ -173,11 +184,12 @@ func (w *sweeper) entryOf(m *bus.Message, keep time.Duration) (key schedule.Key,
 	return key, entry
 }
 
-// removeAll removes the runs of workflow IDs that have ended with entries, or before.
-func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, seen *seen) {
+// removeAll removes the runs of workflow IDs that have ended with entries, or before. since is when the first of them expired.
+func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, seen *seen, since time.Time) {
 	if len(ends) == 0 {
 		return
 	}
+	w.expiries.set(w.shard, earliest(w.late, since))
 	floor, err := w.floor(ctx, w.shard)
 	if err != nil {
 		w.log.WarnContext(ctx, "it is not known whose work is done", "shard", w.shard, "error", err)
@@ -201,6 +213,9 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, s
 		if len(w.left) < maxLeft {
 			w.left[key] = max(w.left[key], ends[key])
 		}
+	}
+	if w.late = earliest(w.late, since); len(w.left) == 0 {
+		w.late = time.Time{}
 	}
 	maps.DeleteFunc(w.strays, func(key schedule.Key, _ strays) bool { return w.left[key] == 0 })
 }

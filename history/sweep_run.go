@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -79,7 +80,15 @@ func (w *sweeper) removeThrough(ctx context.Context, key schedule.Key, end, floo
 			return false, err
 		}
 	}
-	return true, w.removeEntries(ctx, key, all, end, floor)
+	if err := w.removeEntries(ctx, key, all, end, floor); err != nil {
+		return false, err
+	}
+	for _, d := range all {
+		if d.begins {
+			metrics.HistoryRemoved.Add(ctx, 1, key.Namespace)
+		}
+	}
+	return true, nil
 }
 
 // doomedThrough returns the entries of a workflow ID, which has a last one, that are to be removed with the runs up to the entry end.

@@ -40,4 +40,14 @@ var (
 		Name: "carillon.history.recovered", Unit: "{entry}", By: byHistory,
 		Description: "Entries whose work was done by another process than the one that appended them, or later.",
 	})
+	HistoryRemoved = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.history.removed", Unit: "{run}", By: byHistory,
+		Description: "Runs that were removed because their namespace had kept them for its retention.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	HistoryRetentionLag = newGauge(GroupExecutions, Instrument{
+		Name: "carillon.history.retention.lag", Unit: "s", By: byHistory,
+		Description: "For how long the oldest run has been there that should have been removed, in the shards whose runs the process removes; 0 if all " +
+			"of them have gone.",
+	})
 )
