@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -126,6 +127,10 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	}
 	if in.Journals != nil {
 		c.reader.journals = journal.New(in.Journals, config.Names)
+		c.mender.journals = c.reader.journals
+	}
+	if config.Installation == nil {
+		c.reader.spaces = namespaces.NewRecords(kv.NewCluster(config.JS, config.Names))
 	}
 	return c, nil
 }

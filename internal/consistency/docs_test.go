@@ -60,7 +60,7 @@ func TestWorkflowsOfTheDocs(t *testing.T) {
 	_, section, found := strings.Cut(string(page), "\n## Workflows\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
-	kinds := []Kind{DeadlineMissing, TaskMissing, TaskStranded, TaskOrphaned, TimerOrphaned, WorkMissing, EndUntold, JournalDamaged, JournalForeign}
+	kinds := []Kind{DeadlineMissing, TaskMissing, TaskStranded, TaskOrphaned, TimerOrphaned, WorkMissing, EndUntold, JournalDamaged, JournalForeign, RunExpired}
 	for _, kind := range kinds {
 		assert.Contains(t, section, "`"+string(kind)+"`")
 	}

@@ -40,6 +40,10 @@ type Execution struct {
 	Ended []endedChild
 	// Strays are tasks of the backlog, if there is no journal.
 	Strays []strayTask
+	// Over is the time of the last entry, if the newest run has ended with it, or before. Keeps is for how long the namespace keeps runs after their end;
+	// 0 if that is not known.
+	Over  time.Time
+	Keeps time.Duration
 	// Now is the time at which all of it had been read.
 	Now time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,6 +37,8 @@ type executionLook struct {
 	found []Finding
 	owed  map[offer.Queue]map[taskID]*Execution
 	tasks int
+	// keeps is for how long namespaces keep runs, as far as it was asked for.
+	keeps map[string]time.Duration
 }
 
 // taskID tells apart the tasks of a queue.
@@ -46,7 +49,7 @@ type taskID struct {
 }
 
 func (c *Checker) newLook(fresh bool) *executionLook {
-	return &executionLook{Checker: c, fresh: fresh, owed: map[offer.Queue]map[taskID]*Execution{}}
+	return &executionLook{Checker: c, fresh: fresh, owed: map[offer.Queue]map[taskID]*Execution{}, keeps: map[string]time.Duration{}}
 }
 
 // lookAtExecutions looks at all executions of a namespace for the first time, on any replica. An empty namespace means all.
@@ -161,6 +164,9 @@ func (l *executionLook) some(ctx context.Context, shard int, keys []schedule.Key
 	}
 	for i := range read {
 		read[i].Settled = read[i].Sequence <= settled(read[i].Key)
+		if read[i].Keeps, err = l.retention(ctx, &read[i]); err != nil {
+			return err
+		}
 		l.note(shard, &read[i], settled)
 	}
 	if l.tasks >= maxOwed {
@@ -231,6 +237,7 @@ func (l *executionLook) note(shard int, x *Execution, settled func(schedule.Key)
 	l.found = append(l.found, inspectExecution(l.config.Names, shard, x)...)
 	in := executionInspector{Execution: x, names: l.config.Names, shard: shard}
 	in.work(settled)
+	in.expired()
 	l.found = append(l.found, in.findings...)
 	if !x.Settled || x.State == nil || !x.State.Run.Open() {
 		return

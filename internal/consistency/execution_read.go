@@ -41,6 +41,11 @@ func (r *reader) execution(
 			x.Err, x.State, x.Asked, x.Foreign = err, nil, nil, errors.Is(err, errForeign)
 		}
 	}
+	if x.State != nil {
+		if newest, err := parseEntry(last); err == nil && newest.Over() {
+			x.Over = newest.Time
+		}
+	}
 	if x.State == nil || x.State.Run.Open() {
 		err = r.wakes(ctx, &x, floor, messages)
 	}

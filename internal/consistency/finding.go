@@ -59,6 +59,8 @@ const (
 	TaskMissing Kind = "task_missing"
 	// WorkMissing: what an event of a workflow asks of another workflow has not been done.
 	WorkMissing Kind = "work_missing"
+	// RunExpired: a workflow has ended, its namespace has kept it for its retention, and it is still there.
+	RunExpired Kind = "run_expired"
 	// TaskOrphaned: a task waits in its queue, and there is no such workflow.
 	TaskOrphaned Kind = "task_orphaned"
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -26,12 +27,14 @@ type mend interface {
 
 // mender is what repairs need.
 type mender struct {
-	bus     bus.Bus
-	buckets kv.Buckets
-	store   *kv.Store
-	names   subjects.Names
-	letters Letters
-	now     func() time.Time
+	// journals is nil if workflows are not looked at.
+	journals *journal.Journals
+	bus      bus.Bus
+	buckets  kv.Buckets
+	store    *kv.Store
+	names    subjects.Names
+	letters  Letters
+	now      func() time.Time
 }
 
 // wakeGenerator, wakeInvoker and wakeBackfill wake a pool. If a timer is named, they remove it in the same step.

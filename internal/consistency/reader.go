@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/journal"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -31,7 +32,9 @@ type reader struct {
 	// journals and executing are nil if workflows are not looked at.
 	journals  *journal.Journals
 	executing bus.Streams
-	now       func() time.Time
+	// spaces is nil if nothing is known about namespaces.
+	spaces *namespaces.Records
+	now    func() time.Time
 }
 
 // get reads an entry of a bucket.
