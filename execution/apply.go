@@ -205,6 +205,8 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 		r.ResetPoints = r.Attributes.GetPrevAutoResetPoints().GetPoints()
 	case *historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes:
 		r.admit(a.WorkflowExecutionUpdateAdmittedEventAttributes.GetRequest())
+	case *historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes:
+		r.Signals++
 	case *historypb.HistoryEvent_TimerFiredEventAttributes:
 		delete(r.Timers, a.TimerFiredEventAttributes.GetTimerId())
 	case *historypb.HistoryEvent_TimerCanceledEventAttributes:

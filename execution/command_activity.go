@@ -24,6 +24,10 @@ func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
 	case asked.GetActivityType().GetName() == "":
 		return bad("activity type is not set")
 	}
+	if long := tooLong("activity ID", asked.GetActivityId(), "activity type", asked.GetActivityType().GetName(),
+		"task queue", asked.GetTaskQueue().GetName()); long != "" {
+		return bad(long)
+	}
 	for _, activity := range tx.run.Activities {
 		if activity.Attributes.GetActivityId() == asked.GetActivityId() {
 			return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID, "activity " + asked.GetActivityId()}

@@ -27,7 +27,8 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 	case err != nil:
 		message = err.Error()
 	}
-	if message = cmp.Or(message, tx.compatible(asked, inherit)); message != "" {
+	long := tooLong("workflow ID", asked.GetWorkflowId(), "workflow type", asked.GetWorkflowType().GetName(), "task queue", asked.GetTaskQueue().GetName())
+	if message = cmp.Or(message, long, tx.compatible(asked, inherit)); message != "" {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES, message}
 	}
 	if len(tx.run.Children) >= maxPending {

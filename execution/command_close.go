@@ -80,7 +80,8 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 		message = err.Error()
 	}
 	inherit := asked.GetInheritBuildId() //lint:ignore SA1019 workers still send it
-	if message = cmp.Or(message, tx.compatible(asked, inherit)); message != "" {
+	long := tooLong("workflow type", asked.GetWorkflowType().GetName(), "task queue", asked.GetTaskQueue().GetName())
+	if message = cmp.Or(message, long, tx.compatible(asked, inherit)); message != "" {
 		return &failedCommand{bad, message}
 	}
 	attributes := tx.run.continued(asked)

@@ -19,6 +19,9 @@ func (tx *transition) signalExternal(c commandContext) *failedCommand {
 	case tx.isElsewhere(asked):
 		return &failedCommand{bad, "a signal to another namespace is not possible"}
 	}
+	if long := tooLong("workflow ID", asked.GetExecution().GetWorkflowId(), "signal name", asked.GetSignalName()); long != "" {
+		return &failedCommand{bad, long}
+	}
 	if tx.run.outgoing(isSignal) >= maxPending {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED, tooMany("signals to other workflows")}
 	}
@@ -41,6 +44,9 @@ func (tx *transition) cancelExternal(c commandContext) *failedCommand {
 		return &failedCommand{bad, "a cancellation in another namespace is not possible"}
 	case tx.startsNow(asked.GetWorkflowId()):
 		return &failedCommand{bad, "a child cannot be canceled by the workflow task that starts it: " + asked.GetWorkflowId()}
+	}
+	if long := tooLong("workflow ID", asked.GetWorkflowId()); long != "" {
+		return &failedCommand{bad, long}
 	}
 	if tx.run.outgoing(isCancel) >= maxPending {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED, tooMany("cancellations of other workflows")}

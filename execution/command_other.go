@@ -10,6 +10,9 @@ func (tx *transition) recordMarker(c commandContext) *failedCommand {
 	if attributes.GetMarkerName() == "" {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES, "marker name is not set"}
 	}
+	if long := tooLong("marker name", attributes.GetMarkerName()); long != "" {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES, long}
+	}
 	tx.writeFor(c, &historypb.MarkerRecordedEventAttributes{
 		MarkerName: attributes.GetMarkerName(), Details: attributes.GetDetails(), Header: attributes.GetHeader(),
 		Failure: attributes.GetFailure(), WorkflowTaskCompletedEventId: c.completed,

@@ -16,6 +16,9 @@ func (tx *transition) startTimer(c commandContext) *failedCommand {
 	case attributes.GetStartToFireTimeout().AsDuration() <= 0:
 		return &failedCommand{bad, "a timeout is not positive"}
 	}
+	if long := tooLong("timer ID", attributes.GetTimerId()); long != "" {
+		return &failedCommand{bad, long}
+	}
 	if _, ok := tx.run.Timers[attributes.GetTimerId()]; ok {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_START_TIMER_DUPLICATE_ID, "timer " + attributes.GetTimerId()}
 	}

@@ -96,6 +96,8 @@ type ExternalDone struct {
 	Event int64
 	// NotFound says that there is no such workflow in progress.
 	NotFound bool
+	// TooMany says that the other workflow has as many signals as it may. NotFound is false then.
+	TooMany bool
 }
 
 func (ExternalDone) cause() string { return "external-done" }
@@ -119,9 +121,13 @@ func (in ExternalDone) decide(tx *transition) (proto.Message, error) {
 
 func (in ExternalDone) signaled(a *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes) proto.Message {
 	control := a.GetControl() //lint:ignore SA1019 workers may use it for long
-	if in.NotFound {
+	if in.NotFound || in.TooMany {
+		cause := enumspb.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+		if in.TooMany {
+			cause = enumspb.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_SIGNAL_COUNT_LIMIT_EXCEEDED
+		}
 		failed := &historypb.SignalExternalWorkflowExecutionFailedEventAttributes{
-			Cause:     enumspb.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND,
+			Cause:     cause,
 			Namespace: a.GetNamespace(), WorkflowExecution: a.GetWorkflowExecution(), InitiatedEventId: in.Event,
 			WorkflowTaskCompletedEventId: a.GetWorkflowTaskCompletedEventId(),
 		}

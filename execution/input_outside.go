@@ -53,17 +53,23 @@ func (in Signal) decide(tx *transition) (proto.Message, error) {
 	if request.GetSignalName() == "" {
 		return nil, serviceerror.NewInvalidArgument("SignalName is not set on request.")
 	}
-	tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
+	return &workflowservice.SignalWorkflowExecutionResponse{}, tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
 		SignalName: request.GetSignalName(), Input: request.GetInput(), Identity: request.GetIdentity(), Header: request.GetHeader(),
 		ExternalWorkflowExecution: in.From.execution(),
 	}, request.GetRequestId(), true)
-	return &workflowservice.SignalWorkflowExecutionResponse{}, nil
 }
 
-// signal adds a signal, unless it is a repeat. The workflow gets a task if wake says so.
-func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEventAttributes, requestID string, wake bool) {
+// errSignals is what a signal is told that is one too many.
+var errSignals = serviceerror.NewInvalidArgument("exceeded workflow execution limit for signal events")
+
+// signal adds a signal, unless it is a repeat. The workflow gets a task if wake says so. The error is InvalidArgument if the run has as many
+// signals as it may.
+func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEventAttributes, requestID string, wake bool) error {
 	if requestID != "" && tx.run.Requests.has(requestID) {
-		return
+		return nil
+	}
+	if tx.run.Signals >= maxSignals {
+		return errSignals
 	}
 	attributes.RequestId = requestID
 	tx.accept(requestID)
@@ -71,6 +77,7 @@ func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEven
 	if wake && !tx.paused() {
 		tx.scheduleTask()
 	}
+	return nil
 }
 
 // paused reports whether the run waits until it is tried again, or for its time by a cron schedule. Nothing but time ends such a pause; a signal

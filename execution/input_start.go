@@ -247,9 +247,12 @@ func (in SignalWithStart) decide(tx *transition) (proto.Message, error) {
 		}
 	}
 	if begins || tx.run.Open() {
-		tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
+		err := tx.signal(&historypb.WorkflowExecutionSignaledEventAttributes{
 			SignalName: request.GetSignalName(), Input: request.GetSignalInput(), Identity: request.GetIdentity(), Header: request.GetHeader(),
 		}, request.GetRequestId(), !begins)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if begins && tx.run.FirstTask.IsZero() {
 		tx.scheduleTask()

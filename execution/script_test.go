@@ -244,7 +244,7 @@ func proofOf(s *State) string {
 	}
 	r := *s.Run
 	var out strings.Builder
-	fmt.Fprintln(&out, s.Sequence, r.ID, r.NextEvent, r.Bytes, r.Entries, r.Status, r.Task, r.Sticky, r.LastStarted, r.CancelRequested, r.Requests.Len(), r.FirstTask)
+	fmt.Fprintln(&out, s.Sequence, r.ID, r.NextEvent, r.Bytes, r.Entries, r.Status, r.Task, r.Sticky, r.LastStarted, r.CancelRequested, r.Signals, r.Requests.Len(), r.FirstTask)
 	for _, event := range r.Buffered {
 		fmt.Fprintln(&out, event)
 	}
@@ -680,7 +680,7 @@ func (s *story) outcomeInput(cmd string, arg func(string) string) Input {
 	case "child-not-started":
 		return ChildNotStarted{parent, enumspb.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS}
 	case "external-done":
-		return ExternalDone{RunID: parent.RunID, Event: event, NotFound: arg("found") == "no"}
+		return ExternalDone{RunID: parent.RunID, Event: event, NotFound: arg("found") == "no", TooMany: arg("full") == "yes"}
 	}
 	ends := map[string]proto.Message{
 		"completed": &historypb.WorkflowExecutionCompletedEventAttributes{}, "failed": &historypb.WorkflowExecutionFailedEventAttributes{},

@@ -89,6 +89,8 @@ type Run struct {
 	Updates  map[string]Update
 	Admitted int64
 	Rejected []Rejection
+	// Signals is how many signals the run has accepted.
+	Signals int64
 	// CancelRequested says that somebody asked the workflow to end.
 	CancelRequested bool
 	// Requests are the IDs of the signals that have been accepted, so that a repeat is recognized.
@@ -132,6 +134,8 @@ type WorkflowTask struct {
 	Speculative bool `json:"speculative,omitempty"`
 	// Updates is the number of the last update that the worker has got with the task.
 	Updates int64 `json:"updates,omitempty"`
+	// ManyUpdates says that the run had so many updates when the task started that it should continue as new.
+	ManyUpdates bool `json:"manyUpdates,omitempty"`
 }
 
 // virtual reports whether the events of the task are not in the history.

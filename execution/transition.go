@@ -60,6 +60,7 @@ func (tx *transition) open(run *Run) {
 
 // end returns what the transition came to.
 func (tx *transition) end(reply proto.Message) Decision {
+	tx.boundBuffered()
 	tx.enforceLimits()
 	decision := Decision{
 		After: &State{tx.before.Key, tx.before.Sequence, tx.previous()}, Reply: reply, Refusal: tx.refusal, History: tx.history, Beat: tx.beat,

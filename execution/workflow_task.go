@@ -70,9 +70,10 @@ func (r *Run) taskQueue(sticky string) *taskqueuepb.TaskQueue {
 }
 
 func (r *Run) startedAttributes(task *WorkflowTask) *historypb.WorkflowTaskStartedEventAttributes {
+	reasons := r.suggestNew(task)
 	return &historypb.WorkflowTaskStartedEventAttributes{
 		ScheduledEventId: task.Scheduled, Identity: task.Identity, RequestId: task.RequestID, HistorySizeBytes: r.Bytes,
-		SuggestContinueAsNew: r.suggestNew(),
+		SuggestContinueAsNew: len(reasons) > 0, SuggestContinueAsNewReasons: reasons,
 	}
 }
 
@@ -88,6 +89,7 @@ func (tx *transition) startTask(by poll) {
 		task.Scheduled = tx.write(tx.run.scheduledAttributes(&task)).GetEventId()
 	}
 	task.StartedTime, task.RequestID, task.Identity, task.Updates = tx.now, by.requestID, by.identity, tx.run.Admitted
+	task.ManyUpdates = len(tx.run.Updates) >= suggestUpdates
 	if !task.virtual() {
 		task.Started = tx.write(tx.run.startedAttributes(&task)).GetEventId()
 	} else {

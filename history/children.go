@@ -117,7 +117,7 @@ func (s *Service) send(ctx context.Context, from schedule.Key, out execution.Out
 		if err != nil && !isNotFound(err) && !isInvalid(err) {
 			return err
 		}
-		done.NotFound = err != nil
+		done.NotFound, done.TooMany = isNotFound(err), isInvalid(err) // a signal that is valid is refused only by a workflow that has too many
 	}
 	return unlessNotFound(s.inform(ctx, from, done))
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -529,4 +530,34 @@ func TestTooLarge(t *testing.T) {
 	b.requireSameBack("w", "", 0, 3)
 	_, pages := b.eventsBack("w", "", 0)
 	require.Greater(t, pages, 1)
+}
+
+// TestMuchArrivesDuringATask: more than one message of NATS can hold arrives while a worker has the workflow task. All of it comes into the
+// history, and the workflow can go on and be ended.
+func TestMuchArrivesDuringATask(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.start("w")
+	b.pollWorkflow()
+	for i := range 20 {
+		data := make([]byte, b.conn.MaxPayload()/10)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(data) // does not fail
+		_, err := ask[workflowservice.SignalWorkflowExecutionResponse](b, subjects.VerbSignal, "w", &workflowservice.SignalWorkflowExecutionRequest{
+			Namespace: space, WorkflowExecution: b.execution("w", ""), SignalName: "s",
+			Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: data}}},
+		})
+		require.NoError(t, err)
+	}
+	_, err := ask[workflowservice.TerminateWorkflowExecutionResponse](b, subjects.VerbTerminate, "w", &workflowservice.TerminateWorkflowExecutionRequest{
+		Namespace: space, WorkflowExecution: b.execution("w", ""),
+	})
+	require.NoError(t, err)
+	signals := 0
+	for _, event := range b.events("w", "", 0) {
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
+			signals++
+		}
+	}
+	require.Equal(t, 20, signals)
 }
