@@ -342,3 +342,46 @@ func TestRemovalIsRefused(t *testing.T) {
 		return any && lag == 0
 	})
 }
+
+// TestLaterRemovalAfterOneThatFailed: when a later run of a workflow ID expires before the removal of an earlier one has been tried again, both go.
+func TestLaterRemovalAfterOneThatFailed(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	streams := &refusing{Streams: natstest.Bus(t, b.js)}
+	streams.refuses.Store(true)
+	s, _ := b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, time.Hour, streams })
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	c.advance(time.Hour)
+	b.startAgain("w", "second")
+	b.complete(b.pollWorkflow(), end())
+	newest := b.startAgain("w", "third")
+	b.settled()
+
+	const keep = schedule.DefaultWorkflowRetention
+	w := &sweeper{Service: s, shard: s.shardOf(b.key("w"))}
+	w.reset()
+	w.next[keep], w.seen[keep] = 1, &seen{}
+	c.advance(keep - time.Hour/2)
+	_, err := w.read(t.Context(), keep)
+	require.NoError(t, err)
+	require.Len(t, w.left, 1)
+	streams.refuses.Store(false)
+	c.advance(time.Hour)
+	_, err = w.read(t.Context(), keep)
+	require.NoError(t, err)
+	require.Empty(t, w.left)
+	for _, entry := range b.entries("w") {
+		require.Equal(t, newest, entry.Parts[0].RunID)
+	}
+}
+
+// startAgain starts a further run with a workflow ID, and returns its run ID.
+func (b *bundle) startAgain(id, requestID string) string {
+	b.Helper()
+	request := startRequest(id)
+	request.RequestId = requestID
+	got, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, id, request)
+	require.NoError(b, err)
+	return got.RunId
+}

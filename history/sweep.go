@@ -199,7 +199,11 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, s
 	group.SetLimit(sweepAtOnce)
 	for _, key := range slices.SortedFunc(maps.Keys(ends), func(a, b schedule.Key) int { return int(ends[a]) - int(ends[b]) }) {
 		group.Go(func() error {
-			if !w.removeOne(ctx, key, ends[key], floor, seen.of(key, floor)) {
+			known := seen.of(key, floor)
+			if w.left[key] != 0 {
+				known = nil // entries before those are still there
+			}
+			if !w.removeOne(ctx, key, ends[key], floor, known) {
 				failed <- key
 			}
 			return nil
