@@ -12,7 +12,7 @@ import (
 )
 
 // A workflow task that fails or times out is tried again. Only the first attempt is in the history: the events of later attempts would fill the
-// history of a workflow whose code is broken. The same goes for tasks that only bring updates. Their events have IDs all the same, the next ones,
+// history of a workflow whose code is broken. The same goes for tasks that only bring updates, unless they fail or time out. Their events have IDs all the same, the next ones,
 // since workers want to see them; they become real if the task succeeds. An event that arrives meanwhile takes the ID, and the task begins again
 // with the first attempt.
 
@@ -131,9 +131,26 @@ func (tx *transition) settleTask() {
 	}
 }
 
+// recordTask writes the events of a speculative task that comes to nothing, so that the event which says why has a place in the history, as that of
+// any first attempt. The attempts that follow are not speculative.
+func (tx *transition) recordTask() {
+	task := tx.run.Task
+	if !task.Speculative || task.Attempt > 1 {
+		return
+	}
+	if tx.setFirstTask(time.Time{}); task.Started != 0 {
+		tx.settleTask()
+	} else {
+		tx.write(tx.run.scheduledAttributes(&task))
+	}
+	task.Speculative = false
+	tx.setTask(task)
+}
+
 // failTask ends the task in progress with a failure. The next one is a new attempt, unless the worker had the run in its cache: then
 // another worker tries first. The buffered events get their place.
 func (tx *transition) failTask(cause enumspb.WorkflowTaskFailedCause, failure *failurepb.Failure, identity string) {
+	tx.recordTask()
 	if task := &tx.run.Task; !task.virtual() {
 		tx.write(&historypb.WorkflowTaskFailedEventAttributes{
 			ScheduledEventId: task.Scheduled, StartedEventId: task.Started, Cause: cause, Failure: failure, Identity: identity,
@@ -144,6 +161,7 @@ func (tx *transition) failTask(cause enumspb.WorkflowTaskFailedCause, failure *f
 
 // timeOutTask ends the task because no worker took it from the sticky queue, or none completed it in time.
 func (tx *transition) timeOutTask(timeout enumspb.TimeoutType) {
+	tx.recordTask()
 	if task := &tx.run.Task; !task.virtual() {
 		tx.write(&historypb.WorkflowTaskTimedOutEventAttributes{
 			ScheduledEventId: task.Scheduled, StartedEventId: task.Started, TimeoutType: timeout,
@@ -154,14 +172,14 @@ func (tx *transition) timeOutTask(timeout enumspb.TimeoutType) {
 
 // dropTask forgets the task. The buffered events get their place.
 func (tx *transition) dropTask(tried bool) {
-	next := WorkflowTask{Attempt: 1, Speculative: tx.run.Task.Speculative}
+	next := WorkflowTask{Attempt: 1}
 	if tried && tx.run.Sticky.Queue == "" {
 		next.Attempt = tx.run.Task.Attempt + 1
 	}
 	tx.setSticky(Sticky{})
 	tx.setTask(next)
 	if tx.flush() {
-		next.Attempt, next.Speculative = 1, false
+		next.Attempt = 1
 		tx.setTask(next)
 	}
 }
