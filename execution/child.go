@@ -154,3 +154,20 @@ func (o Orphan) Input(parent *commonpb.WorkflowExecution) (workflowID string, in
 		WorkflowExecution: execution, FirstExecutionRunId: o.FirstRun, Reason: "by parent close policy", Identity: identity,
 	}}
 }
+
+// RefusesChild reports whether an entry of the parent says that a child could not be started. The state is that of the parent, with the entry.
+func (s *State) RefusesChild(entry *Entry, parent Parent) bool {
+	for i := range entry.Parts {
+		part := &entry.Parts[i]
+		if part.RunID != parent.RunID && !(s.Run.ID == part.RunID && s.Run.wrote(parent.RunID, parent.Event)) {
+			continue
+		}
+		for _, event := range part.Events {
+			failed := event.GetStartChildWorkflowExecutionFailedEventAttributes()
+			if failed != nil && failed.GetInitiatedEventId() == parent.Event {
+				return true
+			}
+		}
+	}
+	return false
+}

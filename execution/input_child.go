@@ -4,6 +4,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -21,19 +22,27 @@ func (tx *transition) child(parent Parent) (Child, bool, error) {
 	return child, ok, nil
 }
 
+// ErrNoChild says that a run in progress has no such child, or that it has ended. It is a NotFound of Temporal's.
+var ErrNoChild error = serviceerror.NewNotFound("the workflow has no such child")
+
 // ChildStarted tells the parent that a child has been started. There is no reply. The error is Temporal's NotFound if the parent's run has
-// ended.
+// ended, and [ErrNoChild] if it does not wait for the child.
 type ChildStarted struct{ Parent Parent }
 
 func (ChildStarted) cause() string { return "child-started" }
 
 func (in ChildStarted) decide(tx *transition) (proto.Message, error) {
 	child, ok, err := tx.child(in.Parent)
-	if err == nil && ok && !child.Begun {
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, ErrNoChild
+	case !child.Begun:
 		tx.childBegins(in.Parent, child)
 		tx.scheduleTask()
 	}
-	return nil, err
+	return nil, nil
 }
 
 func (tx *transition) childBegins(parent Parent, child Child) {

@@ -27,19 +27,47 @@ func (s *Service) startChild(ctx context.Context, parent schedule.Key, child exe
 		return err
 	}
 	err = s.inform(ctx, parent, outcome)
-	switch {
-	case err == nil && child.Again:
+	if err == nil && child.Again {
 		return s.tellEnd(ctx, key, child)
-	case !isNotFound(err):
-		return err
 	}
-	if _, started := outcome.(execution.ChildStarted); !started || child.Policy == enumspb.PARENT_CLOSE_POLICY_ABANDON {
+	if _, started := outcome.(execution.ChildStarted); started && isNotFound(err) {
+		return s.abandoned(ctx, parent, child, errors.Is(err, execution.ErrNoChild))
+	}
+	return unlessNotFound(err)
+}
+
+// abandoned decides about a child that has been started, and that its parent does not wait for: isOpen says that the parent goes on all the same.
+// Somebody else has tried to start it, too, and may have told the parent that it cannot be started. Then nobody may see it.
+func (s *Service) abandoned(ctx context.Context, parent schedule.Key, child execution.ChildStart, isOpen bool) error {
+	refused, err := s.refused(ctx, parent, child.Parent)
+	policy := child.Policy
+	switch {
+	case err != nil:
+		return err
+	case refused:
+		policy = enumspb.PARENT_CLOSE_POLICY_TERMINATE
+	case isOpen || policy == enumspb.PARENT_CLOSE_POLICY_ABANDON:
 		return nil
 	}
 	return s.endOrphan(ctx, parent, execution.Orphaned{
-		Orphan: execution.Orphan{WorkflowID: key.ID, FirstRun: child.Start.RunID, Policy: child.Policy},
+		Orphan: execution.Orphan{WorkflowID: child.Start.Request.GetWorkflowId(), FirstRun: child.Start.RunID, Policy: policy},
 		Parent: &commonpb.WorkflowExecution{WorkflowId: parent.ID, RunId: child.Parent.RunID},
 	})
+}
+
+// refused reports whether the history of a parent says that a child could not be started.
+func (s *Service) refused(ctx context.Context, key schedule.Key, parent execution.Parent) (found bool, err error) {
+	err = s.with(ctx, key, func(of *slot) error {
+		if _, err := s.refresh(ctx, of); err != nil || of.state.Run == nil {
+			return err
+		}
+		return s.reader(ctx, of, of.state.Sequence)(1, func(data []byte) (bool, error) {
+			entry, err := execution.ParseEntry(data)
+			found = err == nil && of.state.RefusesChild(entry, parent)
+			return !found, err
+		})
+	})
+	return found, err
 }
 
 // tellEnd tells a workflow that a reset has begun how a child ended that a run before it had started. A child in progress tells it by itself.
