@@ -11,7 +11,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-var errCompleted = serviceerror.NewNotFound("workflow execution already completed")
+// ErrCompleted says that a run has ended. It is a NotFound of Temporal's.
+var ErrCompleted error = serviceerror.NewNotFound("workflow execution already completed")
+
+// EarlierRun returns the run that a client's signal, cancellation or termination was for, if it was refused because that is not the newest run; empty
+// for anything else. Whoever finds that there has been such a run tells the client [ErrCompleted] instead.
+func EarlierRun(state *State, in Input) (runID string) {
+	switch in := in.(type) {
+	case Signal:
+		if in.From == nil {
+			runID = in.Request.GetWorkflowExecution().GetRunId()
+		}
+	case RequestCancel:
+		if in.From == nil {
+			runID = in.Request.GetWorkflowExecution().GetRunId()
+		}
+	case Terminate:
+		runID = in.Request.GetWorkflowExecution().GetRunId()
+	}
+	if state.Run == nil || runID == state.Run.ID || state.Run.Deleted(runID) {
+		return ""
+	}
+	return runID
+}
 
 // checkOpen reports an error unless the newest run is in progress and has the run ID, if one is given.
 func (tx *transition) checkOpen(runID string) error {
@@ -19,7 +41,7 @@ func (tx *transition) checkOpen(runID string) error {
 	case tx.run == nil || runID != "" && runID != tx.run.ID:
 		return notFound(tx.before.Key.WorkflowID)
 	case !tx.run.Open():
-		return errCompleted
+		return ErrCompleted
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (tx *transition) checkTask(token Token) error {
 		return errTaskNotFound
 	}
 	if !r.Open() {
-		return errCompleted
+		return ErrCompleted
 	}
 	task := &r.Task
 	if task.Started == 0 || task.Started != token.Started || task.Scheduled != token.Scheduled || task.Attempt != token.Attempt ||

@@ -64,10 +64,28 @@ func (s *Service) with(ctx context.Context, key schedule.Key, do func(*slot) err
 // may have ended when the entry is stored.
 func (s *Service) transition(ctx context.Context, key schedule.Key, in execution.Input) (reply proto.Message, err error) {
 	err = s.with(ctx, key, func(of *slot) (err error) {
-		reply, err = s.change(ctx, of, in)
+		if reply, err = s.change(ctx, of, in); err != nil {
+			err = s.explain(ctx, of, in, err)
+		}
 		return err
 	})
 	return reply, err
+}
+
+// explain says that a run has ended, where the state only knows that it is not the newest one.
+func (s *Service) explain(ctx context.Context, of *slot, in execution.Input, refusal error) error {
+	var missing *serviceerror.NotFound
+	if !errors.As(refusal, &missing) || of.state == nil {
+		return refusal
+	}
+	runID := execution.EarlierRun(of.state, in)
+	if runID == "" {
+		return refusal
+	}
+	if _, err := s.find(ctx, of, runID); err != nil {
+		return refusal
+	}
+	return execution.ErrCompleted
 }
 
 // change is transition for a caller that has the turn.
@@ -161,7 +179,7 @@ func (s *Service) carryOut(ctx context.Context, of *slot, d execution.Decision) 
 	if d.Entry == nil {
 		of.state = d.After
 		s.watch(of)
-		return d.Reply, cmp.Or(d.Refusal, s.arm(ctx, of, d.Arm))
+		return d.Reply, cmp.Or(d.Refusal, s.arm(ctx, of, d.Arm), s.fillHistory(ctx, of, d))
 	}
 	id, err := s.store(ctx, of, &d)
 	if err != nil {

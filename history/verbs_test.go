@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
@@ -91,6 +92,18 @@ func TestEnds(t *testing.T) {
 	require.NotEqual(t, first, second.RunId)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, b.describe("w", "").WorkflowExecutionInfo.Status)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, b.describe("w", first).WorkflowExecutionInfo.Status)
+	for runID, want := range map[string]string{first: "workflow execution already completed", uuid.NewString(): "workflow not found for ID: w"} {
+		_, terminated := ask[workflowservice.TerminateWorkflowExecutionResponse](b, subjects.VerbTerminate, "w",
+			&workflowservice.TerminateWorkflowExecutionRequest{Namespace: space, WorkflowExecution: b.execution("w", runID)})
+		_, canceled := ask[workflowservice.RequestCancelWorkflowExecutionResponse](b, subjects.VerbRequestCancel, "w",
+			&workflowservice.RequestCancelWorkflowExecutionRequest{Namespace: space, WorkflowExecution: b.execution("w", runID)})
+		_, signaled := ask[workflowservice.SignalWorkflowExecutionResponse](b, subjects.VerbSignal, "w",
+			&workflowservice.SignalWorkflowExecutionRequest{Namespace: space, WorkflowExecution: b.execution("w", runID), SignalName: "s"})
+		for _, err := range []error{terminated, canceled, signaled} {
+			require.ErrorAs(t, err, new(*serviceerror.NotFound))
+			require.EqualError(t, err, want)
+		}
+	}
 	old := types(t, b.events("w", first, 2))
 	require.Equal(t, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, old[len(old)-1])
 	require.Len(t, b.events("w", second.RunId, 0), 2)
