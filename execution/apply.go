@@ -177,7 +177,7 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 		r.Outgoing[event.GetEventId()] = event
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		r.addResetPoint(event)
-		r.noteWorker(event)
+		r.SearchAttributes, _ = WithBuildID(r.SearchAttributes, event.GetWorkflowTaskCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:
 		id := event.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest().GetMeta().GetUpdateId()
 		r.setUpdate(id, func(u *Update) { u.Recorded = true })

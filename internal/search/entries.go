@@ -141,6 +141,8 @@ func (r *run) apply(event *history.HistoryEvent) error {
 	r.events = event.GetEventId()
 	r.bytes += int64(proto.Size(event))
 	switch a := event.Attributes.(type) {
+	case *history.HistoryEvent_WorkflowTaskCompletedEventAttributes:
+		return r.addBuildID(a.WorkflowTaskCompletedEventAttributes)
 	case *history.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes:
 		if err := r.decode(); err != nil {
 			return err
@@ -165,6 +167,19 @@ func (r *run) apply(event *history.HistoryEvent) error {
 			r.began = r.info.GetExecutionTime().AsTime() // the column counts in microseconds
 			r.info.CloseTime = event.GetEventTime()
 		}
+	}
+	return nil
+}
+
+// addBuildID notes the code of a worker that has completed a workflow task.
+func (r *run) addBuildID(completed *history.WorkflowTaskCompletedEventAttributes) error {
+	if err := r.decode(); err != nil {
+		return err
+	}
+	fields, changed := execution.WithBuildID(r.info.GetSearchAttributes().GetIndexedFields(), completed)
+	if changed {
+		r.info.SearchAttributes = &common.SearchAttributes{IndexedFields: fields}
+		r.set, r.attributes = true, true
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
@@ -138,6 +139,34 @@ func TestExecutionsShow(t *testing.T) {
 	require.Equal(t, map[string]enums.IndexedValueType{
 		"Customer": enums.INDEXED_VALUE_TYPE_KEYWORD, "Paid": enums.INDEXED_VALUE_TYPE_BOOL, "Tier": enums.INDEXED_VALUE_TYPE_KEYWORD,
 	}, types, "that of an action is one of its workflows")
+}
+
+// TestBuildIDsShow: the build IDs of the workers that had a hand in a run are one of its search attributes, beside those that it sets.
+func TestBuildIDsShow(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	index := in.seldom()
+	in.awaitExecutions(index)
+	a := in.begin("default", "a", 1, map[string]*common.Payload{"Customer": search.Payload("Keyword", `"acme"`)})
+	b := in.begin("default", "b", 2, nil)
+	for _, id := range []string{"b1", "b2", "b1"} {
+		a.BuildID = id
+		a.Commands(t, func() { in.append(a) })
+	}
+	b.BuildID = "b2"
+	b.Commands(t, func() { in.append(b) })
+	in.now(index, "BuildIds = 'unversioned:b1' AND Customer = 'acme'", "a")
+	in.now(index, "BuildIds = 'unversioned:b2'", "b", "a")
+	in.now(index, "BuildIds IN ('unversioned')", "b", "a")
+	for _, s := range []*search.Story{a, b} {
+		in.terminate(s)
+		q, err := index.ParseExecutions(t.Context(), "default", "WorkflowId = '"+s.State.Key.WorkflowID+"'")
+		require.NoError(t, err)
+		found, _, err := index.Executions(t.Context(), "default", q, search.ExecutionPosition{}, 1)
+		require.NoError(t, err)
+		described := execution.Describe(&s.State).WorkflowExecutionInfo.SearchAttributes
+		require.True(t, proto.Equal(described, found[0].Info.SearchAttributes), "%v, not %v", found[0].Info.SearchAttributes, described)
+	}
 }
 
 // TestResetsShow: the new run begins with the search attributes of the point that it goes on from.

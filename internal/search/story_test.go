@@ -21,6 +21,8 @@ type Story struct {
 	Now   time.Time
 	// Entry is the last entry, encoded.
 	Entry []byte
+	// BuildID is what the worker says about its code; nothing if it is empty.
+	BuildID string
 	// sequence is that of the last entry, and journal are all of them.
 	sequence uint64
 	journal  [][]byte
@@ -81,6 +83,7 @@ func (s *Story) Commands(t require.TestingT, each func(), commands ...*command.C
 	require.NoError(t, err)
 	s.Do(t, execution.CompleteWorkflowTask{Token: token, Request: &workflowservice.RespondWorkflowTaskCompletedRequest{
 		Commands: commands, ForceCreateNewWorkflowTask: true,
+		WorkerVersionStamp: &common.WorkerVersionStamp{BuildId: s.BuildID}, //lint:ignore SA1019 workers still send it
 	}, RequestID: "r"})
 	each()
 }

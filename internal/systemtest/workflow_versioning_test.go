@@ -53,11 +53,17 @@ func TestWorkerWithBuildID(t *testing.T) {
 	require.NoError(t, err)
 	var greeting string
 	require.NoError(t, run.Get(t.Context(), &greeting))
+	described, err := s.DescribeWorkflow(t.Context(), run.GetID(), run.GetRunID())
+	require.NoError(t, err)
+	builds := described.RawResponse.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()["BuildIds"]
+	require.Equal(t, `["unversioned","unversioned:b1"]`, string(builds.GetData()))
 	for _, event := range s.replay(run) {
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			version := event.GetWorkflowTaskCompletedEventAttributes().GetWorkerVersion() //lint:ignore SA1019 workers still send it
 			require.Equal(t, "b1", version.GetBuildId())
 			require.False(t, version.GetUseVersioning())
+			old := event.GetWorkflowTaskCompletedEventAttributes().GetBinaryChecksum() //lint:ignore SA1019 that is the point
+			require.Empty(t, old, "it is for services that know no build IDs")
 		}
 	}
 }
