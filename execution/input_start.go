@@ -25,8 +25,9 @@ const (
 	soonestTermination = time.Second
 )
 
-// Start asks for a new run. The reply is a *workflowservice.StartWorkflowExecutionResponse. Whether a run may begin depends on the policies of the
-// request if there is another run of the workflow ID. The error is WorkflowExecutionAlreadyStarted if it may not.
+// Start asks for a new run. The reply is a *workflowservice.StartWorkflowExecutionResponse; if whoever asks is a worker that can begin at once, it has
+// the first task, which lacks its history: see [Decision.History]. Whether a run may begin depends on the policies of the request if there is another
+// run of the workflow ID. The error is WorkflowExecutionAlreadyStarted if it may not.
 type Start struct {
 	Request *workflowservice.StartWorkflowExecutionRequest
 	// RunID is the ID of the run if it begins, a new UUID.
@@ -53,6 +54,9 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 	}
 	if begins && tx.run.FirstTask.IsZero() {
 		tx.scheduleTask()
+		if in.Request.GetRequestEagerExecution() {
+			tx.startTask(poll{in.Request.GetRequestId(), in.Request.GetIdentity()})
+		}
 	}
 	runID, first := tx.run.ID, tx.run.Attributes.GetFirstExecutionRunId()
 	if tx.repeats(in.Request.GetRequestId()) {
@@ -61,7 +65,17 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 			runID = first // others may have followed on it
 		}
 	}
-	return &workflowservice.StartWorkflowExecutionResponse{RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status}, nil
+	response := &workflowservice.StartWorkflowExecutionResponse{RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status}
+	if tx.startedEagerly(in.Request.GetRequestId()) {
+		response.EagerWorkflowTask = tx.taskInProgress("")
+	}
+	return response, nil
+}
+
+// startedEagerly reports whether the worker that has asked for the run with a request has its first task. A repeat gets the same task.
+func (tx *transition) startedEagerly(requestID string) bool {
+	task := &tx.run.Task
+	return tx.repeats(requestID) && task.Started != 0 && task.RequestID == requestID && task.Attempt == 1 && tx.run.LastStarted == 0
 }
 
 // repeats reports whether a request began the newest chain of runs.
@@ -186,16 +200,16 @@ func (tx *transition) beginRun(request *workflowservice.StartWorkflowExecutionRe
 func (tx *transition) startedAttributes(
 	request *workflowservice.StartWorkflowExecutionRequest, runID string,
 ) *historypb.WorkflowExecutionStartedEventAttributes {
-	execution := request.GetWorkflowExecutionTimeout().AsDuration()
-	run := shorter(request.GetWorkflowRunTimeout().AsDuration(), execution)
+	run := runTimeout(request)
 	policy, _ := workflowRetryPolicy(request.GetRetryPolicy())
 	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
 		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
 		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
-		WorkflowExecutionTimeout: durationpb.New(execution), WorkflowRunTimeout: durationpb.New(run),
-		WorkflowTaskTimeout: boundedTaskTimeout(request.GetWorkflowTaskTimeout(), defaultTaskTimeout, run), FirstWorkflowTaskBackoff: request.GetWorkflowStartDelay(),
-		OriginalExecutionRunId: runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
+		WorkflowExecutionTimeout: request.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: run,
+		WorkflowTaskTimeout:      boundedTaskTimeout(request.GetWorkflowTaskTimeout(), defaultTaskTimeout, run.AsDuration()),
+		FirstWorkflowTaskBackoff: durationpb.New(request.GetWorkflowStartDelay().AsDuration()),
+		OriginalExecutionRunId:   runID, FirstExecutionRunId: runID, Identity: request.GetIdentity(), Attempt: 1,
 		ContinuedFailure: request.GetContinuedFailure(), LastCompletionResult: request.GetLastCompletionResult(),
 		RetryPolicy: policy, CronSchedule: request.GetCronSchedule(), Priority: request.GetPriority(),
 	}
@@ -203,6 +217,16 @@ func (tx *transition) startedAttributes(
 		attributes.FirstWorkflowTaskBackoff, attributes.Initiator = durationpb.New(pause), enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
 	}
 	return attributes
+}
+
+// runTimeout returns the run timeout of a request, which ends with that of the execution. As in Temporal, one that nobody has asked for stays unset:
+// some SDKs tell their workflows of 0 as a timeout.
+func runTimeout(request *workflowservice.StartWorkflowExecutionRequest) *durationpb.Duration {
+	asked := request.GetWorkflowRunTimeout()
+	if bounded := shorter(asked.AsDuration(), request.GetWorkflowExecutionTimeout().AsDuration()); bounded != asked.AsDuration() {
+		return durationpb.New(bounded)
+	}
+	return asked
 }
 
 // boundedTaskTimeout returns how long a worker may take for a workflow task of a run with a timeout, in the form of Temporal's messages.

@@ -9,6 +9,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // TestStartOfAScheduleIsNotRepeated: whoever starts a run for a schedule may ask again very late, when that run has ended and another client has
@@ -61,4 +63,32 @@ func TestStartOfAScheduleIsNotRepeated(t *testing.T) {
 	require.NotNil(t, do(start("last", nil)).Entry)
 	require.Nil(t, do(first).Entry)
 	require.Len(t, state.Run.Earlier, mostEarlier, "no more are kept")
+}
+
+// TestTimeoutsOfAStart: what nobody has asked for stays unset in the first event, and a run timeout ends with that of the execution.
+func TestTimeoutsOfAStart(t *testing.T) {
+	t.Parallel()
+	seconds := func(n int64) *durationpb.Duration { return durationpb.New(time.Duration(n) * time.Second) }
+	for name, c := range map[string]struct{ execution, run, wantRun, wantTask *durationpb.Duration }{
+		"none":                {wantTask: seconds(10)},
+		"zero":                {execution: seconds(0), run: seconds(0), wantRun: seconds(0), wantTask: seconds(10)},
+		"of the execution":    {execution: seconds(60), wantRun: seconds(60), wantTask: seconds(10)},
+		"of the run":          {run: seconds(5), wantRun: seconds(5), wantTask: seconds(5)},
+		"the run's is longer": {execution: seconds(60), run: seconds(70), wantRun: seconds(60), wantTask: seconds(10)},
+	} {
+		d, err := Decide(&State{Key: Key{"default", "w"}}, Start{RunID: "run", Request: &workflowservice.StartWorkflowExecutionRequest{
+			WorkflowId: "w", RequestId: "r", WorkflowType: &commonpb.WorkflowType{Name: "t"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+			WorkflowExecutionTimeout: c.execution, WorkflowRunTimeout: c.run,
+		}}, time.Unix(1_000_000, 0))
+		require.NoError(t, err, name)
+		state := &State{Key: Key{"default", "w"}}
+		require.NoError(t, state.Apply(d.Entry, 1), name)
+		got := state.Run.Attributes
+		for field, pair := range map[string][2]*durationpb.Duration{
+			"execution": {c.execution, got.GetWorkflowExecutionTimeout()}, "run": {c.wantRun, got.GetWorkflowRunTimeout()},
+			"task": {c.wantTask, got.GetWorkflowTaskTimeout()}, "backoff": {seconds(0), got.GetFirstWorkflowTaskBackoff()},
+		} {
+			require.True(t, proto.Equal(pair[0], pair[1]), "%s, %s: %v, not %v", name, field, pair[1], pair[0])
+		}
+	}
 }

@@ -451,6 +451,9 @@ func (s *story) reply(out *strings.Builder, decision *Decision) {
 		}
 	case *workflowservice.StartWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s started=%v\n", reply.GetRunId(), reply.GetStarted())
+		if reply.GetEagerWorkflowTask() != nil {
+			s.gotTask(out, reply.GetEagerWorkflowTask(), decision.History)
+		}
 	case *workflowservice.ResetWorkflowExecutionResponse:
 		fmt.Fprintf(out, "run %s\n", reply.GetRunId())
 	case *workflowservice.SignalWithStartWorkflowExecutionResponse:
@@ -614,6 +617,7 @@ func (s *story) startInput(cmd string, arg func(string) string) Input {
 		WorkflowStartDelay: duration(s.t, arg("delay")), WorkflowRunTimeout: duration(s.t, arg("run-timeout")),
 		WorkflowExecutionTimeout: duration(s.t, arg("execution-timeout")), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
 		RetryPolicy: attempts(s.t, arg("attempts")), CronSchedule: strings.ReplaceAll(arg("cron"), "_", " "),
+		RequestEagerExecution: arg("eager") != "",
 	}
 	if cmd == "start" {
 		start := Start{Request: request, RunID: runID, Callback: callback(arg("callback"))}

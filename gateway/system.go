@@ -39,6 +39,8 @@ func (s *workflowService) GetSystemInfo(
 			EncodedFailureAttributes:        true,
 			UpsertMemo:                      true,
 			SdkMetadata:                     true,
+			EagerWorkflowStart:              true,
+			BuildIdBasedVersioning:          true, // workers say what code they have; tasks are not routed by it
 		},
 	}, nil
 }

@@ -89,6 +89,8 @@ func (g *Gateway) startAndUpdate(
 		return nil, nil, serviceerror.NewInvalidArgument("the operations are not in the namespace of the request.")
 	case startErr == nil && updateErr == nil && asked.WorkflowExecution.WorkflowId != start.WorkflowId:
 		updateErr = serviceerror.NewInvalidArgument("WorkflowId is not consistent with previous operation(s)")
+	case startErr == nil && start.RequestEagerExecution:
+		startErr = serviceerror.NewInvalidArgument("RequestEagerExecution is not supported.")
 	case startErr == nil && updateErr == nil && asked.WorkflowExecution.RunId != "":
 		updateErr = serviceerror.NewInvalidArgument("RunId cannot be set.")
 	}

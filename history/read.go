@@ -237,9 +237,14 @@ func (s *Service) fillHistory(ctx context.Context, of *slot, d execution.Decisio
 	if d.History == nil {
 		return nil
 	}
-	task, ok := d.Reply.(*workflowservice.PollWorkflowTaskQueueResponse)
-	if !ok {
-		task = d.Reply.(*workflowservice.RespondWorkflowTaskCompletedResponse).WorkflowTask
+	var task *workflowservice.PollWorkflowTaskQueueResponse
+	switch reply := d.Reply.(type) {
+	case *workflowservice.PollWorkflowTaskQueueResponse:
+		task = reply
+	case *workflowservice.RespondWorkflowTaskCompletedResponse:
+		task = reply.WorkflowTask
+	case *workflowservice.StartWorkflowExecutionResponse:
+		task = reply.EagerWorkflowTask
 	}
 	return s.fill(ctx, of, of.state, task, d.History)
 }

@@ -131,6 +131,7 @@ func (n *node) carryOut(op *operation) (text string, err error) {
 	case subjects.VerbStart:
 		started := &workflowservice.StartWorkflowExecutionResponse{}
 		err = n.insist(ctx, op.verb, op.id, op.start(), started, drainLimit)
+		n.workAtOnce(ctx, started.GetEagerWorkflowTask())
 		return started.GetRunId(), err
 	case subjects.VerbSignalWithStart:
 		started := &workflowservice.SignalWithStartWorkflowExecutionResponse{}
@@ -206,6 +207,7 @@ func (op *operation) start() *workflowservice.StartWorkflowExecutionRequest {
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace: namespace, WorkflowId: op.id, WorkflowType: &commonpb.WorkflowType{Name: "script"},
 		TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, RequestId: op.requestID(), WorkflowIdConflictPolicy: op.conflict,
+		RequestEagerExecution: diceFor("eager "+op.requestID()+op.id).IntN(3) == 0,
 	}
 	if op.retried {
 		request.RetryPolicy = &commonpb.RetryPolicy{InitialInterval: durationpb.New(500 * time.Millisecond), MaximumAttempts: 4}

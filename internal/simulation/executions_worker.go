@@ -79,6 +79,16 @@ func (n *node) serveExecutions(ctx context.Context) {
 	}
 }
 
+// workAtOnce works on the first task of a run that a client has started, and on those that come in the answers; there may be none. The client has a
+// worker that nobody else gives tasks to, so those for its sticky queue go to others after a while.
+func (n *node) workAtOnce(ctx context.Context, task *workflowservice.PollWorkflowTaskQueueResponse) {
+	w := &flowWorker{node: n, sticky: fmt.Sprintf("sticky-%d", n.birth), cache: map[string][]*historypb.HistoryEvent{}}
+	defer w.eager.Wait()
+	for task != nil {
+		task = w.workOn(ctx, task)
+	}
+}
+
 // polled is a queue that a worker polls, and what it does with the tasks.
 type polled struct {
 	queue offer.Queue

@@ -113,3 +113,18 @@ func TestOperationsOnActivities(t *testing.T) {
 	require.Equal(t, time.Millisecond, response.GetActivityOptions().GetRetryPolicy().GetInitialInterval().AsDuration())
 	requireAttempt(changed, 2)
 }
+
+// TestEagerStart: a program that starts a workflow and has a worker for it gets the first task with the answer, so it begins in the moment of the start.
+func TestEagerStart(t *testing.T) {
+	t.Parallel()
+	s := newService(t, natstest.Shared(t).ClientURL(), 1)
+	s.work(sdkworker.Options{})
+	run, err := s.ExecuteWorkflow(t.Context(), sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue, EnableEagerStart: true}, hello, "world")
+	require.NoError(t, err)
+	var greeting string
+	require.NoError(t, run.Get(t.Context(), &greeting))
+	events := s.replay(run)
+	require.Equal(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, events[2].GetEventType())
+	require.Equal(t, events[0].GetEventTime().AsTime(), events[2].GetEventTime().AsTime(), "one decision begins both")
+	require.Equal(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, events[3].GetEventType())
+}
