@@ -54,8 +54,7 @@ type sweeper struct {
 
 // sweep removes the expired runs of one shard until ctx ends, while this process is the one that does.
 func (s *Service) sweep(ctx context.Context, shard int) error {
-	w := &sweeper{Service: s, shard: shard}
-	w.reset()
+	w := newSweeper(s, shard)
 	// The shards take turns, so that a process does not read all its streams at once.
 	_ = sleep.For(ctx, s.config.sweepEvery*time.Duration(shard+1)/time.Duration(s.config.Shards+1))
 	for ctx.Err() == nil {
@@ -78,6 +77,12 @@ func (s *Service) sweep(ctx context.Context, shard int) error {
 		_ = sleep.For(ctx, wait)
 	}
 	return nil
+}
+
+func newSweeper(s *Service, shard int) *sweeper {
+	w := &sweeper{Service: s, shard: shard}
+	w.reset()
+	return w
 }
 
 // reset forgets how far the stream has been read.
