@@ -178,6 +178,7 @@ func (r *Run) number(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		r.addResetPoint(event)
 		r.SearchAttributes, _ = WithBuildID(r.SearchAttributes, event.GetWorkflowTaskCompletedEventAttributes())
+		r.noteWorker(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:
 		id := event.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest().GetMeta().GetUpdateId()
 		r.setUpdate(id, func(u *Update) { u.Recorded = true })

@@ -30,6 +30,7 @@ func Describe(state *State) *workflowservice.DescribeWorkflowExecutionResponse {
 			CancelRequested:         r.CancelRequested,
 			OriginalStartTime:       timestamppb.New(r.Start),
 			ResetRunId:              r.ResetRun,
+			RequestIdInfos:          r.requestInfos(),
 		},
 	}
 	if !r.OriginalStart.IsZero() {
@@ -66,10 +67,19 @@ func (s *State) info() *workflowpb.WorkflowExecutionInfo {
 		RootExecution:   s.root(), FirstRunId: r.Attributes.GetFirstExecutionRunId(),
 		Priority: r.Attributes.GetPriority(), AutoResetPoints: r.resetPoints(),
 	}
+	info.MostRecentWorkerVersionStamp = r.WorkerVersion //lint:ignore SA1019 clients still show it
 	if !r.Close.IsZero() {
 		info.ExecutionDuration = durationpb.New(r.Close.Sub(info.GetExecutionTime().AsTime()))
 	}
 	return info
+}
+
+// requestInfos says which event the request has led to that began the run; nil if none has.
+func (r *Run) requestInfos() map[string]*workflowpb.RequestIdInfo {
+	if r.StartRequest == "" || r.ID != r.Attributes.GetFirstExecutionRunId() {
+		return nil // the request began the first run of the chain
+	}
+	return map[string]*workflowpb.RequestIdInfo{r.StartRequest: {EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, EventId: 1}}
 }
 
 func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
@@ -77,7 +87,7 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 	info := &workflowpb.PendingActivityInfo{
 		ActivityId: a.Attributes.GetActivityId(), ActivityType: a.Attributes.GetActivityType(),
 		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, HeartbeatDetails: r.details(a), LastStartedTime: timestamp(a.Started),
-		Attempt: a.Attempt, MaximumAttempts: policy.GetMaximumAttempts(), ScheduledTime: timestamppb.New(a.Scheduled),
+		Attempt: a.Attempt, MaximumAttempts: policy.GetMaximumAttempts(), ScheduledTime: timestamppb.New(a.Due),
 		ExpirationTime: timestamp(a.expires()), LastFailure: a.lastFailure(), LastWorkerIdentity: a.LastIdentity,
 		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: a.Attributes.GetPriority(), ActivityOptions: optionsOf(a.Attributes),
 	}

@@ -29,6 +29,14 @@ func (r *Run) addResetPoint(completed *historypb.HistoryEvent) {
 	r.ResetPoints = all[max(len(all)-maxResetPoints, 0):]
 }
 
+// noteWorker remembers what the worker says about its code that has completed a workflow task.
+func (r *Run) noteWorker(completed *historypb.HistoryEvent) {
+	//lint:ignore SA1019 workers still send it
+	if stamp := completed.GetWorkflowTaskCompletedEventAttributes().GetWorkerVersion(); stamp != nil {
+		r.WorkerVersion = stamp
+	}
+}
+
 // workerCode is what a worker says about its code.
 type workerCode struct{ buildID, checksum string }
 

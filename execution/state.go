@@ -50,6 +50,8 @@ type Run struct {
 	OriginalStart time.Time
 	// ResetPoints are where workers with other code took over, in this run and those before it, the newest last.
 	ResetPoints []*workflowpb.ResetPointInfo
+	// WorkerVersion is what the worker that completed the last workflow task said about its code; nil if none has said anything.
+	WorkerVersion *commonpb.WorkerVersionStamp
 	// Callback says who is to be told how the chain of runs ends; nil if nobody is.
 	Callback []byte
 	// Earlier are the IDs of the last runs before this one that schedules and parents have started, the newest last. Runs that followed on them

@@ -147,8 +147,12 @@ func (s *workflowService) DescribeWorkflowExecution(
 	if err := checkExecution(r.Execution); err != nil {
 		return nil, err
 	}
-	return routeRead[workflowservice.DescribeWorkflowExecutionResponse](
+	described, err := routeRead[workflowservice.DescribeWorkflowExecutionResponse](
 		ctx, s.Gateway, subjects.VerbDescribe, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
+	if info := described.GetWorkflowExecutionInfo(); info.GetParentExecution() != nil {
+		info.ParentNamespaceId = s.identify(r.Namespace) // parents are in the namespaces of their children
+	}
+	return described, err
 }
 
 // ResetStickyTaskQueue makes an execution forget the worker that has it in its cache.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	sdkclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -162,6 +163,11 @@ func TestFamiliesOfWorkflows(t *testing.T) {
 		all.Countdown = ""
 		require.Equal(t, outcomes{Greeting: "Hello, child!", Failed: true, Canceled: true, Terminated: true, Twin: true}, all)
 		s.replay(run)
+		namespace, err := s.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+		require.NoError(t, err)
+		info := s.describe(s.GetWorkflow(t.Context(), "family/greeting", "")).GetWorkflowExecutionInfo()
+		require.Equal(t, run.GetRunID(), info.GetParentExecution().GetRunId())
+		require.Equal(t, namespace.GetNamespaceInfo().GetId(), info.GetParentNamespaceId())
 	})
 	t.Run("orphans", func(t *testing.T) {
 		for policy, status := range map[enumspb.ParentClosePolicy]enumspb.WorkflowExecutionStatus{
