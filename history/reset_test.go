@@ -192,7 +192,12 @@ func TestResetOfAFamily(t *testing.T) {
 	})
 	b.settled()
 	b.start("early") // another workflow
-	third := b.reset("parent", base, point)
+	request := b.resetRequest("parent", base, point)
+	request.RequestId = "another reset"
+	again, err := ask[workflowservice.ResetWorkflowExecutionResponse](b, subjects.VerbReset, "parent", request)
+	require.NoError(t, err)
+	third := again.RunId
+	require.NotEqual(t, second, third)
 	natstest.Eventually(t, natstest.Patience, "the third run hears of both", func() bool {
 		return len(b.describe("parent", third).PendingChildren) == 0
 	})
