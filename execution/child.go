@@ -86,18 +86,6 @@ func (s *State) root() *commonpb.WorkflowExecution {
 	return cmp.Or(s.Run.Attributes.GetRootWorkflowExecution(), &commonpb.WorkflowExecution{WorkflowId: s.Key.WorkflowID, RunId: s.Run.ID})
 }
 
-// mergedPriority returns the priority of what a workflow starts: what it does not say is that of the workflow.
-func mergedPriority(own, asked *commonpb.Priority) *commonpb.Priority {
-	if own == nil || asked == nil {
-		return cmp.Or(asked, own)
-	}
-	return &commonpb.Priority{
-		PriorityKey:    cmp.Or(asked.GetPriorityKey(), own.GetPriorityKey()),
-		FairnessKey:    cmp.Or(asked.GetFairnessKey(), own.GetFairnessKey()),
-		FairnessWeight: cmp.Or(asked.GetFairnessWeight(), own.GetFairnessWeight()),
-	}
-}
-
 // start returns how a child is to be started.
 func (s *State) start(child Child) ChildStart {
 	event, a := child.Initiated, child.attributes()

@@ -49,7 +49,7 @@ func (tx *transition) scheduleActivity(c commandContext) *failedCommand {
 		attributes.RetryPolicy, message = retryPolicy(asked.GetRetryPolicy())
 	}
 	attributes.UseWorkflowBuildId = asked.GetUseWorkflowBuildId() //lint:ignore SA1019 workers still send it
-	message = cmp.Or(message, tx.compatible(asked, asked.GetUseWorkflowBuildId()))
+	message = cmp.Or(message, checkPriority(asked.GetPriority()), tx.compatible(asked, asked.GetUseWorkflowBuildId()))
 	if message != "" {
 		return bad(message)
 	}

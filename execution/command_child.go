@@ -28,7 +28,7 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 		message = err.Error()
 	}
 	long := tooLong("workflow ID", asked.GetWorkflowId(), "workflow type", asked.GetWorkflowType().GetName(), "task queue", asked.GetTaskQueue().GetName())
-	if message = cmp.Or(message, long, tx.compatible(asked, inherit)); message != "" {
+	if message = cmp.Or(message, long, checkPriority(asked.GetPriority()), tx.compatible(asked, inherit)); message != "" {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES, message}
 	}
 	if len(tx.run.Children) >= maxPending {

@@ -89,7 +89,8 @@ func (r *Run) pending(a *Activity) *workflowpb.PendingActivityInfo {
 		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, HeartbeatDetails: r.details(a), LastStartedTime: timestamp(a.Started),
 		Attempt: a.Attempt, MaximumAttempts: policy.GetMaximumAttempts(), ScheduledTime: timestamppb.New(a.Due),
 		ExpirationTime: timestamp(a.expires()), LastFailure: a.lastFailure(), LastWorkerIdentity: a.LastIdentity,
-		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: a.Attributes.GetPriority(), ActivityOptions: optionsOf(a.Attributes),
+		LastAttemptCompleteTime: timestamp(a.LastEnd), Priority: mergedPriority(r.Attributes.GetPriority(), a.Attributes.GetPriority()),
+		ActivityOptions: optionsOf(a.Attributes),
 	}
 	if beat, ok := r.beatOf(a); ok {
 		info.LastHeartbeatTime = timestamppb.New(beat.Time)

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,7 @@ func (tx *transition) changedOptions(
 	if options.GetTaskQueue().GetName() == "" {
 		message = "TaskQueue.Name is empty"
 	}
+	message = cmp.Or(message, checkPriority(options.GetPriority()))
 	if message != "" {
 		return nil, serviceerror.NewInvalidArgument("ActivityOptions: " + message)
 	}

@@ -124,6 +124,9 @@ func checkStart(request *workflowservice.StartWorkflowExecutionRequest, now time
 	if _, message := workflowRetryPolicy(request.GetRetryPolicy()); message != "" {
 		return serviceerror.NewInvalidArgument("RetryPolicy: " + message + ".")
 	}
+	if message := checkPriority(request.GetPriority()); message != "" {
+		return serviceerror.NewInvalidArgument("Priority: " + message + ".")
+	}
 	return checkCron(request.GetCronSchedule(), now)
 }
 

@@ -22,6 +22,8 @@ type Offer struct {
 	Attempt int32
 	// Stamp is that of the activity.
 	Stamp int32
+	// Priority is the key of its priority as Temporal has it: 1 goes first, and 0 is the usual one.
+	Priority int32
 	// Scheduled is since when the task waits. Expires is when it times out; zero if it does not.
 	Scheduled, Expires time.Time
 	// Patience is how long a gateway that has just had a poll of the queue may keep the offer.
@@ -158,7 +160,7 @@ func (r *Run) offerTask(offers []Offer) []Offer {
 	}
 	offer := Offer{
 		Queue: r.Attributes.GetTaskQueue().GetName(), RunID: r.ID, Event: task.Scheduled, Attempt: task.Attempt, Scheduled: task.ScheduledTime,
-		Expires: r.expires(), Patience: NormalPatience,
+		Expires: r.expires(), Patience: NormalPatience, Priority: r.Attributes.GetPriority().GetPriorityKey(),
 	}
 	// The sticky queue may have been given up since the task was scheduled; its timeout counts all the same.
 	if task.StickyQueue != "" && task.StickyQueue == r.Sticky.Queue {
@@ -174,7 +176,7 @@ func (r *Run) offerActivity(offers []Offer, activity *Activity) []Offer {
 	expires, _ := r.nextTimeout(activity)
 	return append(offers, Offer{
 		Queue: activity.Attributes.GetTaskQueue().GetName(), Activity: true, RunID: r.ID, Event: activity.Event, Attempt: activity.Attempt,
-		Stamp:     activity.Stamp,
+		Stamp: activity.Stamp, Priority: mergedPriority(r.Attributes.GetPriority(), activity.Attributes.GetPriority()).GetPriorityKey(),
 		Scheduled: activity.Due, Expires: expires, Patience: NormalPatience,
 	})
 }

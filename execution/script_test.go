@@ -423,7 +423,11 @@ func (s *story) describeOffers(out *strings.Builder, offers []Offer) {
 		if offer.Activity {
 			kind = "activity"
 		}
-		fmt.Fprintf(out, "offer %s %d attempt %d on %s\n", kind, offer.Event, offer.Attempt, offer.Queue)
+		fmt.Fprintf(out, "offer %s %d attempt %d on %s", kind, offer.Event, offer.Attempt, offer.Queue)
+		if offer.Priority != 0 {
+			fmt.Fprintf(out, " priority %d", offer.Priority)
+		}
+		fmt.Fprintln(out)
 	}
 }
 
@@ -616,7 +620,7 @@ func (s *story) startInput(cmd string, arg func(string) string) Input {
 		WorkflowId: "w", WorkflowType: &commonpb.WorkflowType{Name: "Hello"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, RequestId: arg("request"),
 		WorkflowStartDelay: duration(s.t, arg("delay")), WorkflowRunTimeout: duration(s.t, arg("run-timeout")),
 		WorkflowExecutionTimeout: duration(s.t, arg("execution-timeout")), WorkflowIdConflictPolicy: conflict, WorkflowIdReusePolicy: reuse,
-		RetryPolicy: attempts(s.t, arg("attempts")), CronSchedule: strings.ReplaceAll(arg("cron"), "_", " "),
+		RetryPolicy: attempts(s.t, arg("attempts")), CronSchedule: strings.ReplaceAll(arg("cron"), "_", " "), Priority: priority(s.t, arg("priority")),
 		RequestEagerExecution: arg("eager") != "",
 	}
 	if cmd == "start" {
@@ -915,13 +919,25 @@ func scheduleCommand(t tester, args map[string]string) *commandpb.Command {
 		ScheduleToStartTimeout: duration(t, args["schedule-to-start"]), HeartbeatTimeout: duration(t, args["heartbeat"]),
 	}
 	attributes.RetryPolicy, attributes.RequestEagerExecution = attempts(t, args["attempts"]), args["eager"] != ""
-	attributes.UseWorkflowBuildId = args["compatible"] != ""
+	attributes.UseWorkflowBuildId, attributes.Priority = args["compatible"] != "", priority(t, args["priority"])
 	if args["queue"] != "" {
 		attributes.TaskQueue = &taskqueuepb.TaskQueue{Name: args["queue"]}
 	}
 	return &commandpb.Command{CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{
 		ScheduleActivityTaskCommandAttributes: attributes,
 	}}
+}
+
+// priority makes a priority of its key; nil if there is no text.
+func priority(t tester, text string) *commonpb.Priority {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	p := &commonpb.Priority{}
+	_, err := fmt.Sscan(text, &p.PriorityKey)
+	require.NoError(t, err)
+	return p
 }
 
 // attempts makes a retry policy of how many attempts it allows; nil if there is no text.

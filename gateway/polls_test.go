@@ -183,7 +183,7 @@ func TestDescribeTaskQueue(t *testing.T) {
 	o := in.offerer()
 	for i := range 3 {
 		require.NoError(t, o.Store(t.Context(), queueOf(offer.Activity, "q"), offer.Task{
-			Namespace: "default", WorkflowID: w, RunID: "run", Kind: offer.Activity, EventID: int64(i + 1), Attempt: 1,
+			Namespace: "default", WorkflowID: w, RunID: "run", Kind: offer.Activity, EventID: int64(i + 1), Attempt: 1, Priority: i / 2 * 5,
 		}))
 	}
 	d, err := in.DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
@@ -193,6 +193,9 @@ func TestDescribeTaskQueue(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, d.Stats.ApproximateBacklogCount)
 	assert.EqualValues(t, 3, d.TaskQueueStatus.BacklogCountHint)
+	assert.Len(t, d.StatsByPriorityKey, 2)
+	assert.EqualValues(t, 2, d.StatsByPriorityKey[3].ApproximateBacklogCount)
+	assert.EqualValues(t, 1, d.StatsByPriorityKey[5].ApproximateBacklogCount)
 	assert.Empty(t, d.Pollers)
 	d, err = in.DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
 		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: "q"}, ApiMode: enums.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,

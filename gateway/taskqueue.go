@@ -33,13 +33,13 @@ func (s *workflowService) DescribeTaskQueue(
 	if r.GetApiMode() == enums.DESCRIBE_TASK_QUEUE_MODE_ENHANCED {
 		return s.describeTypes(ctx, r)
 	}
-	info, err := s.describeQueue(ctx, r, r.TaskQueueType)
+	info, byPriority, err := s.describeQueue(ctx, r, r.TaskQueueType)
 	if err != nil {
 		return nil, err
 	}
 	response := &workflowservice.DescribeTaskQueueResponse{Pollers: info.Pollers}
 	if r.ReportStats {
-		response.Stats = info.Stats
+		response.Stats, response.StatsByPriorityKey = info.Stats, byPriority
 	}
 	if r.IncludeTaskQueueStatus {
 		response.TaskQueueStatus = &taskqueue.TaskQueueStatus{BacklogCountHint: info.Stats.ApproximateBacklogCount}
@@ -71,7 +71,7 @@ func (s *workflowService) describeTypes(
 		if kind == enums.TASK_QUEUE_TYPE_NEXUS {
 			continue // nothing polls for these
 		}
-		info, err := s.describeQueue(ctx, r, kind)
+		info, _, err := s.describeQueue(ctx, r, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -82,29 +82,29 @@ func (s *workflowService) describeTypes(
 	}, nil
 }
 
-// describeQueue describes a queue of one type of tasks.
+// describeQueue describes a queue of one type of tasks, and what waits there with each priority.
 func (s *workflowService) describeQueue(
 	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest, of enums.TaskQueueType,
-) (*taskqueue.TaskQueueTypeInfo, error) {
+) (*taskqueue.TaskQueueTypeInfo, map[int32]*taskqueue.TaskQueueStats, error) {
 	queue := offer.Queue{Namespace: r.Namespace, Kind: offer.Workflow, Name: r.TaskQueue.Name}
 	switch of {
 	case enums.TASK_QUEUE_TYPE_UNSPECIFIED, enums.TASK_QUEUE_TYPE_WORKFLOW:
 	case enums.TASK_QUEUE_TYPE_ACTIVITY:
 		queue.Kind = offer.Activity
 	case enums.TASK_QUEUE_TYPE_NEXUS: // nothing polls for these, and the web UI asks
-		return &taskqueue.TaskQueueTypeInfo{Stats: &taskqueue.TaskQueueStats{ApproximateBacklogAge: durationpb.New(0)}}, nil
+		return &taskqueue.TaskQueueTypeInfo{Stats: &taskqueue.TaskQueueStats{ApproximateBacklogAge: durationpb.New(0)}}, nil, nil
 	default:
-		return nil, serviceerror.NewInvalidArgument("Invalid TaskQueueType.")
+		return nil, nil, serviceerror.NewInvalidArgument("Invalid TaskQueueType.")
 	}
-	stats, err := s.backlog(ctx, queue)
+	stats, byPriority, err := s.backlog(ctx, queue)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	asking, stop := context.WithTimeout(ctx, pollersWait)
 	defer stop()
 	workers, err := offer.WhoPolls(asking, s.config.Conn, s.config.Names, queue)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info := &taskqueue.TaskQueueTypeInfo{Stats: stats}
 	for _, w := range workers {
@@ -113,30 +113,59 @@ func (s *workflowService) describeQueue(
 			WorkerVersionCapabilities: &common.WorkerVersionCapabilities{BuildId: w.BuildID},
 		})
 	}
-	return info, nil
+	return info, byPriority, nil
 }
 
-// backlog counts the tasks of a queue that no poll has taken, and says how long the first of them has waited.
-func (g *Gateway) backlog(ctx context.Context, queue offer.Queue) (*taskqueue.TaskQueueStats, error) {
-	subject := g.config.Names.Backlog(queue)
-	stream, err := g.config.JS.Stream(ctx, g.config.Names.BacklogStream())
+// backlog counts the tasks of a queue that no poll has taken, and says how long the first of them has waited: of all, and of each priority that has some.
+func (g *Gateway) backlog(
+	ctx context.Context, queue offer.Queue,
+) (all *taskqueue.TaskQueueStats, byPriority map[int32]*taskqueue.TaskQueueStats, err error) {
+	names := g.config.Names
+	stream, err := g.config.JS.Stream(ctx, names.BacklogStream())
 	if err != nil {
-		return nil, fmt.Errorf("gateway: open the backlog: %w", err)
+		return nil, nil, fmt.Errorf("gateway: open the backlog: %w", err)
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	all, byPriority = &taskqueue.TaskQueueStats{ApproximateBacklogAge: durationpb.New(0)}, map[int32]*taskqueue.TaskQueueStats{}
+	for _, filter := range []string{names.Backlog(queue), names.OtherBacklogs(queue)} {
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err != nil {
+			return nil, nil, fmt.Errorf("gateway: count the backlog: %w", err)
+		}
+		for subject, n := range info.State.Subjects {
+			if err := g.addStats(ctx, stream, subject, n, all, byPriority); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return all, byPriority, nil
+}
+
+// addStats adds the tasks of a queue that have one priority.
+func (g *Gateway) addStats(
+	ctx context.Context, stream jetstream.Stream, subject string, n uint64, all *taskqueue.TaskQueueStats, byPriority map[int32]*taskqueue.TaskQueueStats,
+) error {
+	_, priority, err := g.config.Names.ParseBacklog(subject)
 	if err != nil {
-		return nil, fmt.Errorf("gateway: count the backlog: %w", err)
+		return nil // it is of no queue
 	}
-	stats := &taskqueue.TaskQueueStats{
-		ApproximateBacklogCount: int64(info.State.Subjects[subject]), ApproximateBacklogAge: durationpb.New(0),
+	age, err := g.age(ctx, stream, subject)
+	if err != nil {
+		return err
 	}
+	byPriority[int32(priority)] = &taskqueue.TaskQueueStats{ApproximateBacklogCount: int64(n), ApproximateBacklogAge: durationpb.New(age)}
+	all.ApproximateBacklogCount += int64(n)
+	all.ApproximateBacklogAge = durationpb.New(max(age, all.ApproximateBacklogAge.AsDuration()))
+	return nil
+}
+
+// age says how long the first task of a subject has waited; 0 if there is none any more.
+func (g *Gateway) age(ctx context.Context, stream jetstream.Stream, subject string) (time.Duration, error) {
 	first, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return stats, nil
+		return 0, nil
 	case err != nil:
-		return nil, fmt.Errorf("gateway: read the backlog: %w", err)
+		return 0, fmt.Errorf("gateway: read the backlog: %w", err)
 	}
-	stats.ApproximateBacklogAge = durationpb.New(max(0, g.config.Now().Sub(first.Time)))
-	return stats, nil
+	return max(0, g.config.Now().Sub(first.Time)), nil
 }

@@ -50,7 +50,7 @@ func (b *bundle) serveBacklog() {
 
 // startStored starts one task of the backlog, if there is a poll for it.
 func (b *bundle) startStored(ctx context.Context, offerer *offer.Offerer, msg jetstream.Msg) error {
-	queue, err := b.names.ParseQueue(msg.Subject())
+	queue, _, err := b.names.ParseBacklog(msg.Subject())
 	if err != nil {
 		return err
 	}

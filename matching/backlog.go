@@ -16,34 +16,60 @@ type backlog struct {
 	names subjects.Names
 }
 
-// counts returns how many tasks each queue has. Subjects of no queue do not count.
-func (b backlog) counts(ctx context.Context) (map[offer.Queue]uint64, error) {
-	subjects, err := b.bus.Counts(ctx, b.names.BacklogStream(), b.names.Backlogs())
+// content is what a queue has in the backlog.
+type content struct {
+	tasks      uint64
+	priorities []int // of the tasks, in no order
+}
+
+// contents returns what each queue has. Subjects of no queue do not count.
+func (b backlog) contents(ctx context.Context) (map[offer.Queue]content, error) {
+	counts, err := b.bus.Counts(ctx, b.names.BacklogStream(), b.names.Backlogs())
 	if err != nil {
 		return nil, err
 	}
-	counts := make(map[offer.Queue]uint64, len(subjects))
-	for subject, n := range subjects {
-		if q, err := b.names.ParseQueue(subject); err == nil {
-			counts[q] = n
+	all := make(map[offer.Queue]content, len(counts))
+	for subject, n := range counts {
+		if q, priority, err := b.names.ParseBacklog(subject); err == nil {
+			all[q] = content{all[q].tasks + n, append(all[q].priorities, priority)}
 		}
 	}
-	return counts, nil
+	return all, nil
 }
 
-// oldest returns when the first task of a queue was stored; bus.ErrNone if it has none.
-func (b backlog) oldest(ctx context.Context, q offer.Queue) (time.Time, error) {
-	first, err := b.bus.Next(ctx, b.names.BacklogStream(), b.names.Backlog(q), 1)
-	return first.Time, err
+// oldest returns when the first task of a queue was stored whose tasks have these priorities; bus.ErrNone if there is none.
+func (b backlog) oldest(ctx context.Context, q offer.Queue, priorities []int) (oldest time.Time, err error) {
+	err = bus.ErrNone
+	for _, priority := range priorities {
+		first, failed := b.bus.Next(ctx, b.names.BacklogStream(), b.names.BacklogAt(q, priority), 1)
+		switch {
+		case failed == nil && (oldest.IsZero() || first.Time.Before(oldest)):
+			oldest, err = first.Time, nil
+		case failed != nil && !errors.Is(failed, bus.ErrNone):
+			return time.Time{}, failed
+		}
+	}
+	return oldest, err
 }
 
-// open returns the consumer of a queue, nil if the queue has no tasks.
-func (b backlog) open(ctx context.Context, q offer.Queue) (bus.Fetcher, error) {
+// priorities returns those that tasks of a queue have, in no order.
+func (b backlog) priorities(ctx context.Context, q offer.Queue) (some []int, err error) {
 	switch _, err := b.bus.Last(ctx, b.names.BacklogStream(), b.names.Backlog(q)); {
-	case errors.Is(err, bus.ErrNone):
-		return nil, nil
-	case err != nil:
+	case err == nil:
+		some = append(some, subjects.DefaultPriority)
+	case !errors.Is(err, bus.ErrNone):
 		return nil, err
 	}
-	return b.bus.Consumer(ctx, b.names.BacklogStream(), b.names.BacklogConsumer(q))
+	others, err := b.bus.Counts(ctx, b.names.BacklogStream(), b.names.OtherBacklogs(q))
+	for subject := range others {
+		if _, priority, err := b.names.ParseBacklog(subject); err == nil {
+			some = append(some, priority)
+		}
+	}
+	return some, err
+}
+
+// consumer returns the consumer for the tasks of a queue that have a priority.
+func (b backlog) consumer(ctx context.Context, q offer.Queue, priority int) (bus.Fetcher, error) {
+	return b.bus.Consumer(ctx, b.names.BacklogStream(), b.names.BacklogConsumerAt(q, priority))
 }

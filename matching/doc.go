@@ -7,6 +7,7 @@
 //
 //   - A [Matching] begins to drain a queue on a hint, and looks for queues with a backlog every few seconds. A drain ends when the backlog is
 //     empty or nobody polls. Each queue has a drain of its own, with its own limit, so that none waits for another.
+//     A drain takes the most urgent tasks first (levels).
 //   - A [Starter] asks history. [NewStarter] is the one that asks over NATS.
 //
 // The package imports schedule, subjects and internal packages, and no other pool. It must never decide what becomes of an execution.

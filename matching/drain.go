@@ -38,13 +38,15 @@ type drain struct {
 	m     *Matching
 	queue offer.Queue
 	again bool // there was a hint; guarded by m.mu
+	// levels are those of the pass in progress; guarded by m.mu.
+	levels *levels
 }
 
 // run drains the queue once: until the backlog is empty, or nobody polls.
 func (d *drain) run(ctx context.Context) {
-	consumer, err := d.open(ctx)
-	if err == nil && consumer != nil {
-		p := &pass{drain: d, consumer: consumer, room: newRoom(d.m.config.Concurrency)}
+	p := &pass{drain: d, levels: d.newLevels(), room: newRoom(d.m.config.Concurrency)}
+	some, err := p.open(ctx)
+	if err == nil && some {
 		err = p.run(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -53,33 +55,47 @@ func (d *drain) run(ctx context.Context) {
 	}
 }
 
-// open returns the consumer of the queue; nil if there is nothing to do.
-func (d *drain) open(ctx context.Context) (bus.Fetcher, error) {
-	select {
-	case d.m.opening <- struct{}{}:
-		defer func() { <-d.m.opening }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	ctx, cancel := context.WithTimeout(ctx, openWait)
-	defer cancel()
-	if polled, err := d.m.offers.Polled(ctx, d.queue); err != nil || !polled {
-		return nil, err
-	}
-	return d.m.backlog.open(ctx, d.queue)
+// newLevels returns what hints tell from now on.
+func (d *drain) newLevels() *levels {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	d.levels = &levels{}
+	return d.levels
 }
 
 // pass is one run of a drain.
 type pass struct {
 	*drain
-	consumer bus.Fetcher
-	room     *room
-	working  sync.WaitGroup
+	levels    *levels
+	consumers [subjects.LastPriority + 1]bus.Fetcher // nil until the priority is asked
+	room      *room
+	working   sync.WaitGroup
+}
+
+// open looks which priorities have tasks. It reports whether there is anything to do.
+func (p *pass) open(ctx context.Context) (some bool, err error) {
+	select {
+	case p.m.opening <- struct{}{}:
+		defer func() { <-p.m.opening }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if polled, err := p.m.offers.Polled(ctx, p.queue); err != nil || !polled {
+		return false, err
+	}
+	priorities, err := p.m.backlog.priorities(ctx, p.queue)
+	for _, priority := range priorities {
+		p.levels.expect(priority)
+	}
+	return len(priorities) > 0, err
 }
 
 // run takes messages as long as there are some, and somebody polls.
 func (p *pass) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
+	defer p.levels.end()
 	defer p.working.Wait()
 	defer stop()
 	for {
@@ -91,40 +107,81 @@ func (p *pass) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if got == 0 && p.room.empty() {
+		if got == 0 && p.room.empty() && len(p.levels.candidates()) == 1 {
 			return nil
 		}
 	}
 }
 
-// fetch takes up to n messages, for which there is room, and works on them.
+// fetch takes up to n messages, for which there is room, and works on them: the most urgent ones. If there are none, it waits for some.
 func (p *pass) fetch(ctx context.Context, stop func(), n int) (got int, err error) {
 	defer func() { p.room.leave(n - got) }()
-	err = p.consumer.Fetch(n, fetchWait, func(msg jetstream.Msg) {
+	candidates := p.levels.candidates()
+	for _, priority := range candidates {
+		behind := p.levels.behind(priority)
+		if behind == nil && len(candidates) > 1 {
+			var some int
+			some, err = p.take(ctx, stop, priority, n-got, 0)
+			got += some
+		}
+		switch {
+		case err != nil || got == n || behind != nil && got > 0:
+			return got, err
+		case behind != nil:
+			awaitTurn(ctx, behind)
+			return 0, nil
+		}
+	}
+	if got == 0 {
+		got, err = p.take(ctx, stop, subjects.DefaultPriority, n, fetchWait)
+	}
+	return got, err
+}
+
+// awaitTurn waits until less urgent tasks may have their turn.
+func awaitTurn(ctx context.Context, behind <-chan struct{}) {
+	select {
+	case <-behind:
+	case <-ctx.Done():
+	}
+}
+
+// take takes up to n messages with a priority, and works on them.
+func (p *pass) take(ctx context.Context, stop func(), priority, n int, wait time.Duration) (got int, err error) {
+	if p.consumers[priority] == nil {
+		if p.consumers[priority], err = p.m.backlog.consumer(ctx, p.queue, priority); err != nil {
+			return 0, err
+		}
+	}
+	err = p.consumers[priority].Fetch(n, wait, func(msg jetstream.Msg) {
 		got++
+		looking := p.levels.look(ctx, priority)
 		p.working.Go(func() {
 			defer p.room.leave(1)
-			p.work(ctx, stop, msg)
+			p.work(ctx, stop, looking, priority, msg)
 		})
 	})
+	p.levels.asked(priority, got)
 	return got, err
 }
 
 // work finds a poll for one task, and asks history to start it. Whatever happens, the message is settled, or comes again by itself.
-func (p *pass) work(ctx context.Context, stop func(), msg jetstream.Msg) {
+func (p *pass) work(ctx context.Context, stop func(), looking context.Context, priority int, msg jetstream.Msg) {
 	task, err := offer.ParseTask(msg.Data())
 	if err != nil {
+		p.levels.found(priority)
 		p.giveUp(ctx, msg, err)
 		return
 	}
-	poller, err := p.find(ctx, msg)
+	poller, err := p.find(looking, msg)
+	p.levels.found(priority)
 	switch {
 	case err == nil:
 		p.start(ctx, msg, task, poller)
+	case looking.Err() != nil: // it gives way, or the process stops
+		p.settle(metrics.BacklogReturned, msg.Nak())
 	case errors.Is(err, offer.ErrNobody):
 		stop() // until the next hint
-		p.settle(metrics.BacklogReturned, msg.Nak())
-	case ctx.Err() != nil:
 		p.settle(metrics.BacklogReturned, msg.Nak())
 	default:
 		p.fail(ctx, msg, err)

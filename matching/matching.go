@@ -151,7 +151,7 @@ func (m *Matching) Run(ctx context.Context) (err error) {
 		select {
 		case hint := <-hints:
 			if q, err := m.config.Names.ParseQueue(hint.Subject); err == nil {
-				m.hint(ctx, q)
+				m.hint(ctx, q, offer.HintedPriority(hint))
 			}
 		case <-ctx.Done():
 			return nil
@@ -162,13 +162,13 @@ func (m *Matching) Run(ctx context.Context) (err error) {
 // look looks for queues with a backlog, again and again.
 func (m *Matching) look(ctx context.Context) {
 	for round := 0; ; round++ {
-		counts, err := m.backlog.counts(ctx)
+		contents, err := m.backlog.contents(ctx)
 		switch {
 		case err == nil:
-			for q := range counts {
-				m.hint(ctx, q)
+			for q, has := range contents {
+				m.hint(ctx, q, has.priorities...)
 			}
-			m.show(ctx, counts, round)
+			m.show(ctx, contents, round)
 		case ctx.Err() == nil:
 			m.config.Logger.WarnContext(ctx, "backlog not looked at", "error", err)
 		}
@@ -178,18 +178,21 @@ func (m *Matching) look(ctx context.Context) {
 	}
 }
 
-// hint begins to drain a queue, or makes its drain look once more before it ends.
-func (m *Matching) hint(ctx context.Context, q offer.Queue) {
+// hint begins to drain a queue, or tells its drain about priorities that may have tasks, and makes it look once more before it ends.
+func (m *Matching) hint(ctx context.Context, q offer.Queue, priorities ...int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if d := m.drains[q]; d != nil {
 		d.again = true
+		for _, priority := range priorities {
+			d.levels.expect(priority)
+		}
 		return
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	d := &drain{m: m, queue: q, again: true}
+	d := &drain{m: m, queue: q, again: true, levels: &levels{}}
 	m.drains[q] = d
 	m.running.Go(func() {
 		for d.goOn() {

@@ -24,12 +24,12 @@ type gauge struct {
 }
 
 // fold returns what to show: of each namespace and kind the first queues by name, and the others as one, [metrics.OtherQueues].
-func fold(counts map[offer.Queue]uint64) []gauge {
-	all := make([]gauge, 0, len(counts))
+func fold(contents map[offer.Queue]content) []gauge {
+	all := make([]gauge, 0, len(contents))
 	namespaces := map[string]struct{}{}
-	for q, n := range counts {
+	for q, has := range contents {
 		namespaces[q.Namespace] = struct{}{}
-		all = append(all, gauge{Queue: q, tasks: n})
+		all = append(all, gauge{Queue: q, tasks: has.tasks})
 	}
 	slices.SortFunc(all, func(a, b gauge) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -69,9 +69,9 @@ func (g *gauges) show() (end func()) {
 }
 
 // show shows the numbers of tasks. In some rounds it looks since when they have waited, too, and whether anybody polls.
-func (m *Matching) show(ctx context.Context, counts map[offer.Queue]uint64, round int) {
+func (m *Matching) show(ctx context.Context, contents map[offer.Queue]content, round int) {
 	g, now := m.gauges, m.config.Now()
-	newest, known := fold(counts), map[offer.Queue]gauge{}
+	newest, known := fold(contents), map[offer.Queue]gauge{}
 	g.mu.Lock()
 	for _, one := range g.newest {
 		known[one.Queue] = one
@@ -81,7 +81,7 @@ func (m *Matching) show(ctx context.Context, counts map[offer.Queue]uint64, roun
 		one := &newest[i]
 		one.since, one.polled = known[one.Queue].since, known[one.Queue].polled
 		if round%agesEvery == 0 && one.Name != metrics.OtherQueues {
-			one.since, _ = m.backlog.oldest(ctx, one.Queue) // unknown until the next round
+			one.since, _ = m.backlog.oldest(ctx, one.Queue, contents[one.Queue].priorities) // unknown until the next round
 			one.polled = nil
 			if polled, err := m.offers.Polled(ctx, one.Queue); err == nil {
 				one.polled = &polled

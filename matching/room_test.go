@@ -51,22 +51,22 @@ func TestRoomWaits(t *testing.T) {
 // TestFold: clients choose how many queues there are, but not how many series.
 func TestFold(t *testing.T) {
 	t.Parallel()
-	counts := map[offer.Queue]uint64{
-		{Namespace: "other", Kind: offer.Activity, Name: "q"}:               7,
-		{Namespace: "default", Kind: offer.Activity, Name: "(other)"}:       1,
-		{Namespace: "default", Kind: offer.Activity, Name: "after (other)"}: 2,
+	contents := map[offer.Queue]content{
+		{Namespace: "other", Kind: offer.Activity, Name: "q"}:               {tasks: 7},
+		{Namespace: "default", Kind: offer.Activity, Name: "(other)"}:       {tasks: 1},
+		{Namespace: "default", Kind: offer.Activity, Name: "after (other)"}: {tasks: 2},
 	}
 	for i := range 1000 {
-		counts[offer.Queue{Namespace: "default", Kind: offer.Workflow, Name: fmt.Sprintf("q%04d", i)}] = 1
+		contents[offer.Queue{Namespace: "default", Kind: offer.Workflow, Name: fmt.Sprintf("q%04d", i)}] = content{tasks: 1}
 	}
-	shown := fold(counts)
+	shown := fold(contents)
 	assert.LessOrEqual(t, len(shown), metrics.QueuesOfNamespace+4)
 	var sum, wanted uint64
 	for _, g := range shown {
 		sum += g.tasks
 	}
-	for _, n := range counts {
-		wanted += n
+	for _, has := range contents {
+		wanted += has.tasks
 	}
 	assert.Equal(t, wanted, sum, "no task is left out")
 	last := shown[len(shown)-1]

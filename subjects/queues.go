@@ -78,7 +78,7 @@ func (n Names) WorkerRoster() string { return n.prefix + ".worker-roster" }
 // WorkerStops is the subject on which a gateway tells the others that a worker stops, whose polls are to end.
 func (n Names) WorkerStops() string { return n.prefix + ".worker-stops" }
 
-// Backlog is the subject on which the tasks of a queue are stored that no poll waited for.
+// Backlog is the subject on which the tasks of a queue are stored that no poll waited for, and that have the usual priority.
 func (n Names) Backlog(q Queue) string { return n.prefix + ".backlog." + q.tokens() }
 
 // Backlogs matches the tasks of all queues.
@@ -147,7 +147,7 @@ func (n Names) backlogConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// BacklogConsumer is the consumer that all processes share which take tasks of one queue from the backlog. It is made when it is
+// BacklogConsumer is the consumer that all processes share which take tasks of one queue and the usual priority from the backlog. It is made when it is
 // needed, and NATS removes it when nobody has asked for a while.
 func (n Names) BacklogConsumer(q Queue) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{

@@ -26,9 +26,47 @@ func TestQueues(t *testing.T) {
 				require.Equal(t, q, back)
 				require.Less(t, len(subject), 3100)
 			}
-			require.True(t, matches(n.BacklogConsumer(q).FilterSubject, n.Backlog(q)))
-			require.Less(t, len(n.BacklogConsumer(q).Durable), 256)
+			requirePriorities(t, n, q)
 		}
+	}
+}
+
+// requirePriorities: each priority has a subject and a consumer of its own, and no two consumers share a message.
+func requirePriorities(t *testing.T, n subjects.Names, q subjects.Queue) {
+	t.Helper()
+	require.Equal(t, n.Backlog(q), n.BacklogAt(q, subjects.DefaultPriority))
+	require.Equal(t, n.BacklogConsumer(q), n.BacklogConsumerAt(q, subjects.DefaultPriority))
+	consumers := map[string]bool{}
+	for priority := subjects.FirstPriority; priority <= subjects.LastPriority; priority++ {
+		subject := n.BacklogAt(q, priority)
+		of, back, err := n.ParseBacklog(subject)
+		require.NoError(t, err)
+		require.Equal(t, q, of)
+		require.Equal(t, priority, back)
+		require.Equal(t, priority != subjects.DefaultPriority, matches(n.OtherBacklogs(q), subject))
+		for other := subjects.FirstPriority; other <= subjects.LastPriority; other++ {
+			require.Equal(t, priority == other, matches(n.BacklogConsumerAt(q, other).FilterSubject, subject))
+		}
+		require.Less(t, len(n.BacklogConsumerAt(q, priority).Durable), 256)
+		consumers[n.BacklogConsumerAt(q, priority).Durable] = true
+	}
+	require.Len(t, consumers, subjects.LastPriority)
+}
+
+// TestPriorities: keys out of range count as the nearest priority.
+func TestPriorities(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[int32]int{-1: 1, 0: 3, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 5, 1 << 30: 5} {
+		assert.Equal(t, want, subjects.PriorityOf(key), key)
+	}
+	n := subjects.Default()
+	for _, subject := range []string{
+		"", "carillon.backlog.default.workflow", "carillon.backlog.default.workflow.a.0", "carillon.backlog.default.workflow.a.3",
+		"carillon.backlog.default.workflow.a.6", "carillon.backlog.default.workflow.a.01", "carillon.backlog.default.workflow.a.x",
+		"carillon.backlog.default.workflow.a.1.1", "carillon.poll.default.workflow.a", "carillon.poll.default.workflow.a.1",
+	} {
+		_, _, err := n.ParseBacklog(subject)
+		assert.Error(t, err, subject)
 	}
 }
 

@@ -27,7 +27,8 @@ type Streams interface {
 
 // Fetcher fetches the messages of a consumer. It is safe for concurrent use.
 type Fetcher interface {
-	// Fetch asks for up to n messages, and calls each for every one that comes. It returns when all have come, or after wait.
+	// Fetch asks for up to n messages, and calls each for every one that comes. It returns when all have come, or after wait. With a wait of 0 it
+	// gets only what is there already.
 	Fetch(n int, wait time.Duration, each func(jetstream.Msg)) error
 }
 
@@ -74,9 +75,16 @@ func (b *NATS) Consumer(ctx context.Context, stream string, config jetstream.Con
 
 type fetcher struct{ consumer jetstream.Consumer }
 
+func (f fetcher) ask(n int, wait time.Duration) (jetstream.MessageBatch, error) {
+	if wait <= 0 {
+		return f.consumer.FetchNoWait(n)
+	}
+	return f.consumer.Fetch(n, jetstream.FetchMaxWait(wait))
+}
+
 // Fetch implements [Fetcher].
 func (f fetcher) Fetch(n int, wait time.Duration, each func(jetstream.Msg)) error {
-	batch, err := f.consumer.Fetch(n, jetstream.FetchMaxWait(wait))
+	batch, err := f.ask(n, wait)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func TestABacklogThatGrowsIsReadToAnEnd(t *testing.T) {
 		_, err := js.Publish(t.Context(), names.Backlog(queue), data)
 		require.NoError(t, err)
 	}
+	line := lineOf(queue, &offer.Task{})
 	r := &reader{executing: natstest.Bus(t, js), names: names}
 	deadline := time.Now().Add(natstest.Patience)
 	read := 0
@@ -36,12 +37,12 @@ func TestABacklogThatGrowsIsReadToAnEnd(t *testing.T) {
 		return time.Now().Before(deadline)
 	}
 	add()
-	next, err := r.backlog(t.Context(), queue, again)
+	next, err := r.backlog(t.Context(), line, again)
 	require.NoError(t, err)
 	require.Equal(t, 1, read)
-	require.NoError(t, r.newest(t.Context(), queue, next, again))
+	require.NoError(t, r.newest(t.Context(), line, next, again))
 	require.Equal(t, 2, read, "only what the replicas did not have")
-	require.NoError(t, r.newest(t.Context(), queue, 1, again))
+	require.NoError(t, r.newest(t.Context(), line, 1, again))
 	require.Equal(t, 5, read)
 	require.True(t, time.Now().Before(deadline), "it has no end")
 }

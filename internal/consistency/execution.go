@@ -9,7 +9,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/backlog"
-	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -57,7 +56,7 @@ type endedChild struct {
 
 // strayTask is a task of the backlog.
 type strayTask struct {
-	queue    offer.Queue
+	line     backlogLine
 	sequence uint64
 }
 
@@ -112,8 +111,8 @@ func (in *executionInspector) gone() {
 			"there is no such workflow, and %s of it", plural(n, "delayed message"))
 	}
 	for _, s := range in.Strays {
-		in.found(TaskOrphaned, s.queue.Name, revision(s.sequence), removeTask{s.sequence}, "remove it",
-			"there is no such workflow, and a task of it waits in the %s task queue %s", s.queue.Kind, s.queue.Name)
+		in.found(TaskOrphaned, s.line.queue.Name, revision(s.sequence), removeTask{s.sequence}, "remove it",
+			"there is no such workflow, and a task of it waits in the %s task queue %s", s.line.queue.Kind, s.line.queue.Name)
 		in.findings[len(in.findings)-1].task = &s
 	}
 }

@@ -1,7 +1,6 @@
 package consistency
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ type executionLook struct {
 
 	count int
 	found []Finding
-	owed  map[offer.Queue]map[taskID]*Execution
+	owed  map[backlogLine]map[taskID]*Execution
 	tasks int
 	// keeps is for how long namespaces keep runs, as far as it was asked for.
 	keeps map[string]time.Duration
@@ -49,7 +48,7 @@ type taskID struct {
 }
 
 func (c *Checker) newLook(fresh bool) *executionLook {
-	return &executionLook{Checker: c, fresh: fresh, owed: map[offer.Queue]map[taskID]*Execution{}, keeps: map[string]time.Duration{}}
+	return &executionLook{Checker: c, fresh: fresh, owed: map[backlogLine]map[taskID]*Execution{}, keeps: map[string]time.Duration{}}
 }
 
 // lookAtExecutions looks at all executions of a namespace for the first time, on any replica. An empty namespace means all.
@@ -244,33 +243,30 @@ func (l *executionLook) note(shard int, x *Execution, settled func(schedule.Key)
 	}
 	for _, o := range owedTasks(x.State, x.Now) {
 		queue, task := backlog.TaskOf(x.Key, &o)
-		if l.owed[queue] == nil {
-			l.owed[queue] = map[taskID]*Execution{}
+		line := lineOf(queue, &task)
+		if l.owed[line] == nil {
+			l.owed[line] = map[taskID]*Execution{}
 		}
-		l.owed[queue][idOf(&task)] = &Execution{
+		l.owed[line][idOf(&task)] = &Execution{
 			Key: x.Key, Sequence: x.Sequence, State: &execution.State{}, Unqueued: []execution.Offer{o},
 		}
 		l.tasks++
 	}
 }
 
-func compareQueues(a, b offer.Queue) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-}
-
 func idOf(t *offer.Task) taskID { return taskID{t.WorkflowID, t.RunID, t.EventID, t.Attempt, t.Stamp} }
 
 // search looks for the remembered tasks in the backlog, and forgets them. Those that are not there are findings.
 func (l *executionLook) search(ctx context.Context) error {
-	for _, queue := range slices.SortedFunc(maps.Keys(l.owed), compareQueues) {
-		owed := l.owed[queue]
+	for _, line := range slices.SortedFunc(maps.Keys(l.owed), compareLines) {
+		owed := l.owed[line]
 		strike := func(_ uint64, t *offer.Task) bool {
 			delete(owed, idOf(t))
 			return len(owed) > 0
 		}
-		next, err := l.reader.backlog(ctx, queue, strike)
+		next, err := l.reader.backlog(ctx, line, strike)
 		if err == nil && l.fresh && len(owed) > 0 {
-			err = l.reader.newest(ctx, queue, next, strike)
+			err = l.reader.newest(ctx, line, next, strike)
 		}
 		if err != nil {
 			return err
@@ -295,13 +291,14 @@ func (l *executionLook) strays(ctx context.Context, namespace string, known *key
 	queues, err := l.reader.streams.Listed(ctx, l.config.Names.BacklogStream(), filter)
 	slices.Sort(queues)
 	for _, subject := range queues {
-		queue, parseErr := l.config.Names.ParseQueue(subject)
+		queue, priority, parseErr := l.config.Names.ParseBacklog(subject)
 		if parseErr != nil || err != nil {
 			continue
 		}
-		_, err = l.reader.backlog(ctx, queue, func(sequence uint64, t *offer.Task) bool {
+		line := backlogLine{queue, priority}
+		_, err = l.reader.backlog(ctx, line, func(sequence uint64, t *offer.Task) bool {
 			if key := (schedule.Key{Namespace: t.Namespace, ID: t.WorkflowID}); !known.has(key) {
-				stray := &Execution{Key: key, Strays: []strayTask{{queue, sequence}}}
+				stray := &Execution{Key: key, Strays: []strayTask{{line, sequence}}}
 				l.found = append(l.found, inspectExecution(l.config.Names, 0, stray)...)
 			}
 			return true
@@ -353,7 +350,7 @@ func (l *executionLook) straysAgain(ctx context.Context, suspects []*Finding) er
 		if !errors.Is(err, journal.ErrNone) {
 			return err
 		}
-		m, err := l.reader.executing.Next(ctx, l.config.Names.BacklogStream(), l.config.Names.Backlog(f.task.queue), f.task.sequence)
+		m, err := l.reader.executing.Next(ctx, l.config.Names.BacklogStream(), f.task.line.subject(l.config.Names), f.task.sequence)
 		switch {
 		case err == nil && m.Sequence == f.task.sequence:
 			stray := &Execution{Key: f.Key(), Strays: []strayTask{*f.task}}

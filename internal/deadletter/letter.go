@@ -233,8 +233,8 @@ func meaningOfHistory(names subjects.Names, subject string, body []byte) meaning
 	if shard, key, err := names.ParseJournal(subject); err == nil {
 		return meaning{kind: kindEntry, key: key, stream: names.JournalStream(shard)}
 	}
-	queue, err := names.ParseQueue(subject)
-	if err != nil || subject != names.Backlog(queue) {
+	queue, _, err := names.ParseBacklog(subject)
+	if err != nil {
 		return meaning{}
 	}
 	m := meaning{kind: kindTask, key: schedule.Key{Namespace: queue.Namespace}, stream: names.BacklogStream()}

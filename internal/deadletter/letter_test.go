@@ -105,6 +105,7 @@ func TestMeaning(t *testing.T) {
 		names.ExecutionRedo(2, tick, 17):                          {kind: kindDue, key: tick, stream: stream},
 		names.Journal(2, tick):                                    {kind: kindEntry, key: tick, stream: names.JournalStream(2)},
 		names.Backlog(ticking):                                    {kind: kindTask, key: schedule.Key{Namespace: "ops"}, stream: names.BacklogStream()},
+		names.BacklogAt(ticking, 1):                               {kind: kindTask, key: schedule.Key{Namespace: "ops"}, stream: names.BacklogStream()},
 		names.BacklogHint(ticking):                                {},
 		names.Action(tick.Namespace, "another", "w 1"):            {},
 		names.DueTimer(2, tick):                                   {},

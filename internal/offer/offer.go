@@ -41,6 +41,8 @@ type Task struct {
 	Attempt int32 `json:"attempt,omitempty"`
 	// Stamp tells apart the attempts of an activity that have the same number, because somebody has reset it.
 	Stamp int32 `json:"stamp,omitempty"`
+	// Priority orders the tasks of a backlog: subjects.FirstPriority to subjects.LastPriority, 0 for subjects.DefaultPriority.
+	Priority int `json:"priority,omitempty"`
 	// Scheduled is when the task was scheduled. From Expires on nobody wants it any more; zero if that is not known.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`

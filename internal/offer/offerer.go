@@ -250,8 +250,26 @@ func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
 	if err := o.bus.Publish(ctx, msg); err != nil {
 		return err
 	}
-	_ = o.config.Conn.PublishMsg(&nats.Msg{Subject: o.config.Names.BacklogHint(q)}) // matching looks by itself, too
+	_ = o.config.Conn.PublishMsg(hint(o.config.Names, q, task.Priority)) // matching looks by itself, too
 	return nil
+}
+
+// hint returns the message that tells matching about a task with a priority in the backlog of a queue. 0 stands for the usual priority.
+func hint(names subjects.Names, q Queue, priority int) *nats.Msg {
+	msg := &nats.Msg{Subject: names.BacklogHint(q)}
+	if priority != 0 {
+		msg.Data = strconv.AppendInt(nil, int64(priority), 10)
+	}
+	return msg
+}
+
+// HintedPriority returns the priority of a hint. A hint without one, or with garbage, has the usual priority.
+func HintedPriority(hint *nats.Msg) int {
+	priority, err := strconv.Atoi(string(hint.Data))
+	if err != nil || priority < subjects.FirstPriority || priority > subjects.LastPriority {
+		return subjects.DefaultPriority
+	}
+	return priority
 }
 
 // Waiting returns the message that stores a task in the backlog of a queue. An error means that the queue is not valid.
@@ -263,7 +281,7 @@ func Waiting(names subjects.Names, q Queue, task Task, now time.Time) (*nats.Msg
 	if err != nil {
 		return nil, err
 	}
-	msg := &nats.Msg{Subject: names.Backlog(q), Data: data}
+	msg := &nats.Msg{Subject: names.BacklogAt(q, cmp.Or(task.Priority, subjects.DefaultPriority)), Data: data}
 	if !task.Expires.IsZero() {
 		keep := max(task.Expires.Sub(now), 0) + keepExpired
 		msg.Header = nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(int64(keep/time.Second), 10)}}

@@ -208,6 +208,7 @@ func (op *operation) start() *workflowservice.StartWorkflowExecutionRequest {
 		Namespace: namespace, WorkflowId: op.id, WorkflowType: &commonpb.WorkflowType{Name: "script"},
 		TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, RequestId: op.requestID(), WorkflowIdConflictPolicy: op.conflict,
 		RequestEagerExecution: diceFor("eager "+op.requestID()+op.id).IntN(3) == 0,
+		Priority:              op.priority(),
 	}
 	if op.retried {
 		request.RetryPolicy = &commonpb.RetryPolicy{InitialInterval: durationpb.New(500 * time.Millisecond), MaximumAttempts: 4}
@@ -216,6 +217,15 @@ func (op *operation) start() *workflowservice.StartWorkflowExecutionRequest {
 		request.WorkflowRunTimeout = durationpb.New(op.timeout)
 	}
 	return request
+}
+
+// priority follows from the name, so that tasks of all priorities wait together.
+func (op *operation) priority() *commonpb.Priority {
+	key := 0
+	for _, letter := range op.name {
+		key += int(letter)
+	}
+	return &commonpb.Priority{PriorityKey: int32(key % (subjects.LastPriority + 1))}
 }
 
 func (op *operation) signalWithStart() *workflowservice.SignalWithStartWorkflowExecutionRequest {

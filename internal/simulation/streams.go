@@ -92,7 +92,7 @@ func (f fetcher) Fetch(count int, wait time.Duration, each func(jetstream.Msg)) 
 		f.node.begin(p)
 	})
 	defer p.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), wait) //permit:context.Background the limit is wait
+	ctx, cancel := context.WithTimeout(context.Background(), max(wait, time.Millisecond)) //permit:context.Background the limit is wait
 	defer cancel()
 	for range count {
 		msg, err := p.Next(ctx)

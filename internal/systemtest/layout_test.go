@@ -78,7 +78,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/jobs":              {"schedule", "kv", "internal/metrics", "subjects"},
 		"internal/metrics":           {"schedule", "subjects"},
 		"internal/natsstats":         {"subjects", "internal/metrics"},
-		"internal/backlog":           {"execution", "internal/offer", "schedule"},
+		"internal/backlog":           {"execution", "internal/offer", "schedule", "subjects"},
 		"internal/offer":             {"subjects", "internal/bus", "internal/codec", "internal/metrics", "internal/presence"},
 		"internal/owners":            {"schedule", "subjects", "internal/bus", "internal/call", "internal/metrics"},
 		"internal/payload":           {"internal/jsontext"},
