@@ -24,3 +24,12 @@ func MissingFeatures() (all []Missing) {
 	}
 	return all
 }
+
+// The limits of requests.
+const (
+	MaxText  = maxText
+	MaxBlob  = maxBlob
+	MaxMemo  = maxMemo
+	MaxLinks = maxLinks
+	MaxLink  = maxLink
+)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"runtime/debug"
@@ -82,7 +83,7 @@ func (g *Gateway) answer(ctx context.Context, request any, method string, handle
 	if err := g.authorize(ctx, request, method); err != nil {
 		return nil, err
 	}
-	if err := refusals[method]; err != nil {
+	if err := cmp.Or(refusals[method], checkCommon(request)); err != nil {
 		return nil, err
 	}
 	namespace, err := g.checkNamespace(ctx, request, method)

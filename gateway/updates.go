@@ -113,6 +113,7 @@ func checkUpdate(r *workflowservice.UpdateWorkflowExecutionRequest) error {
 	}
 	return cmp.Or(
 		checkExecution(r.WorkflowExecution), checkRunID(r.FirstExecutionRunId), checkLength("UpdateId", r.Request.Meta.UpdateId),
+		checkLength("Identity", r.Request.Meta.Identity),
 		checkName("the name of the update", r.Request.Input.Name), checkBlobs(r.Request.Input.Args, r.Request.Input.Header),
 	)
 }

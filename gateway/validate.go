@@ -11,8 +11,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxText is how many bytes an ID or a name may have.
-const maxText = 1000
+const (
+	// maxText is how many bytes an ID or a name may have, and what a sender calls itself.
+	maxText = 1000
+	// maxLinks is how many links a request may have, and maxLink the bytes of one.
+	maxLinks = 10
+	maxLink  = 4000
+)
 
 // The errors of requests that are too large, in the words by which Temporal's SDKs know them.
 var (
@@ -32,6 +37,32 @@ func checkName(what, text string) error {
 func checkLength(what, text string) error {
 	if len(text) > maxText {
 		return serviceerror.NewInvalidArgumentf("%s length exceeds limit.", what)
+	}
+	return nil
+}
+
+// checkCommon refuses what no request can have, whatever it asks for.
+func checkCommon(request any) error {
+	if r, ok := request.(interface{ GetIdentity() string }); ok {
+		if err := checkLength("Identity", r.GetIdentity()); err != nil {
+			return err
+		}
+	}
+	if r, ok := request.(interface{ GetLinks() []*common.Link }); ok {
+		return checkLinks(r.GetLinks())
+	}
+	return nil
+}
+
+// checkLinks refuses links that are too many or too large.
+func checkLinks(links []*common.Link) error {
+	if len(links) > maxLinks {
+		return serviceerror.NewInvalidArgumentf("Links has %d links: at most %d are possible.", len(links), maxLinks)
+	}
+	for _, link := range links {
+		if size := proto.Size(link); size > maxLink {
+			return serviceerror.NewInvalidArgumentf("Links has a link of %d bytes: at most %d are possible.", size, maxLink)
+		}
 	}
 	return nil
 }

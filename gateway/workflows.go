@@ -29,7 +29,7 @@ func (s *workflowService) StartWorkflowExecution(
 // checkStart refuses what no start can be, and completes its search attributes.
 func (g *Gateway) checkStart(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) error {
 	err := cmp.Or(
-		checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
+		checkCommon(r), checkName("WorkflowId", r.WorkflowId), checkName("WorkflowType", r.GetWorkflowType().GetName()), checkQueue(r.TaskQueue),
 		checkLength("RequestId", r.RequestId), checkBlobs(r.Input, r.LastCompletionResult, r.Header), checkMemo(r.Memo),
 		checkPolicies(r.WorkflowIdReusePolicy, r.WorkflowIdConflictPolicy), execution.CheckVersioningOverride(r.VersioningOverride),
 	)
