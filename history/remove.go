@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -43,6 +44,8 @@ type doomed struct {
 	// run is the run that the entry leaves as the newest one. begins says that the entry begins it, and chained that the entry also ends the one before.
 	run             string
 	begins, chained bool
+	// reset says that it begins it by a reset.
+	reset bool
 	// needs says that the run needs entries of others.
 	needs bool
 	// armed are the delayed messages that the entry has armed.
@@ -54,7 +57,7 @@ type doomed struct {
 func doom(sequence uint64, entry *execution.Entry) doomed {
 	newest := &entry.Parts[len(entry.Parts)-1]
 	d := doomed{sequence: sequence, run: newest.RunID, begins: newest.First == 0, needs: len(newest.Needs) > 0, entry: entry}
-	d.chained = d.begins && len(entry.Parts) > 1
+	d.chained, d.reset = d.begins && len(entry.Parts) > 1, newest.Base != nil
 	for i := range entry.Parts {
 		if at := entry.Parts[i].Armed; at != nil {
 			d.armed = append(d.armed, *at)
@@ -114,19 +117,22 @@ func only(entry *execution.Entry, runs map[string]bool) bool {
 	return true
 }
 
-// turn is 0, 1 or 2, by when the entry is removed.
+// turn is 0 to 3, by when the entry is removed.
 func (d doomed) turn(last uint64) int {
 	switch {
 	case d.sequence == last:
-		return 2
-	case d.begins:
+		return 3
+	case d.reset:
 		return 0
+	case d.begins:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 // removeEntries removes entries, and the delayed messages that they have armed, once the work of the entries is done. The entries with which runs begin go
-// first, because without its beginning a run is taken for gone, and the entry last goes last, because whoever finds it begins again.
+// first, because without its beginning a run is taken for gone: those of resets one by one, the newest first, because such a run needs the ones before it.
+// The entry last goes last, because whoever finds it begins again.
 func (s *Service) removeEntries(ctx context.Context, key schedule.Key, all []doomed, last, floor uint64) error {
 	if len(all) == 0 {
 		return nil
@@ -134,10 +140,13 @@ func (s *Service) removeEntries(ctx context.Context, key schedule.Key, all []doo
 	if err := s.settleEntries(ctx, key, all, floor); err != nil {
 		return err
 	}
-	for turn := range 3 {
+	for turn := range 4 {
 		var group errgroup.Group
 		group.SetLimit(removalsAtOnce)
-		for _, d := range all {
+		if turn == 0 {
+			group.SetLimit(1)
+		}
+		for _, d := range slices.Backward(all) {
 			if d.turn(last) == turn {
 				group.Go(func() error { return s.removeEntry(ctx, key, d) })
 			}
@@ -151,22 +160,15 @@ func (s *Service) removeEntries(ctx context.Context, key schedule.Key, all []doo
 
 func (s *Service) removeEntry(ctx context.Context, key schedule.Key, d doomed) error {
 	shard, names := s.shardOf(key), s.config.Names
-	for _, at := range s.armedBy(d) {
+	for _, at := range d.armed {
+		if !at.After(s.config.Now()) {
+			continue
+		}
 		if err := s.bus.Purge(ctx, names.TaskStream(shard), names.ExecutionTimer(shard, key, at)); err != nil {
 			return err
 		}
 	}
 	return s.bus.Remove(ctx, names.JournalStream(shard), d.sequence)
-}
-
-// armedBy returns the times of the delayed messages that an entry has armed and that are still to come.
-func (s *Service) armedBy(d doomed) (times []time.Time) {
-	for _, armed := range d.armed {
-		if armed.After(s.config.Now()) {
-			times = append(times, armed)
-		}
-	}
-	return times
 }
 
 // floor returns the sequence up to which the work of all entries of a shard is done.

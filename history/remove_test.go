@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -201,9 +202,8 @@ func TestRetentionRemovesStrayTimers(t *testing.T) {
 		c.advance(strayWait / 2)
 		return len(b.stored("w")) == 0
 	})
-	left, err := streams.Subject(t.Context(), b.names.TaskStream(shard), b.names.ExecutionTimers(shard, key), 1, 10)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	_, err := streams.Last(t.Context(), b.names.TaskStream(shard), b.names.ExecutionTimer(shard, key, at))
+	require.ErrorIs(t, err, bus.ErrNone)
 }
 
 // TestRetentionKeepsWhatAResetNeeds: a run that a reset has begun has its first events from a run that has expired.
@@ -234,6 +234,50 @@ func TestRetentionKeepsWhatAResetNeeds(t *testing.T) {
 	require.NoError(t, err)
 	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
 	b.awaitEntries("w", 0)
+}
+
+// removals notes in which order messages of a stream are removed.
+type removals struct {
+	bus.Streams
+	stream string
+	mu     sync.Mutex
+	all    []uint64
+}
+
+func (r *removals) Remove(ctx context.Context, stream string, sequence uint64) error {
+	if stream == r.stream {
+		r.mu.Lock()
+		r.all = append(r.all, sequence)
+		r.mu.Unlock()
+	}
+	return r.Streams.Remove(ctx, stream, sequence)
+}
+
+// TestResetsAreRemovedBeforeTheirBases: a run that a reset has begun begins with the events of another run. When both have expired, its own beginning goes
+// first, so that nobody takes it for damaged.
+func TestResetsAreRemovedBeforeTheirBases(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	noted := &removals{stream: b.names.JournalStream(subjects.ShardOf(b.key("w"), b.facts.Shards))}
+	b.run(func(config *Config) {
+		noted.Streams = natstest.Bus(b, config.JS)
+		config.Bus, config.Now, config.sweepEvery = noted, c.now, 50*time.Millisecond
+	})
+	base := b.start("w")
+	b.complete(b.pollWorkflow(), marker(10))
+	second := b.reset("w", base, 4)
+	third := b.reset("w", second, 4)
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	begins := map[string]uint64{}
+	for i, entry := range b.entries("w") {
+		if newest := entry.Parts[len(entry.Parts)-1]; newest.First == 0 {
+			begins[newest.RunID] = b.stored("w")[i].Sequence
+		}
+	}
+	c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
+	b.awaitEntries("w", 0)
+	require.Equal(t, []uint64{begins[third], begins[second], begins[base]}, noted.all[:3])
 }
 
 // TestRemovalIsInterrupted: a process dies in the midst of a removal. What is left of the run is taken for nothing, and the next process removes it.

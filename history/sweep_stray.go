@@ -54,7 +54,7 @@ func (w *sweeper) straysOf(ctx context.Context, key schedule.Key, all []doomed) 
 	}
 	own := map[string]bool{}
 	for _, d := range all {
-		for _, at := range w.armedBy(d) {
+		for _, at := range d.armed {
 			own[names.ExecutionTimer(w.shard, key, at)] = true
 		}
 	}
