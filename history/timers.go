@@ -18,12 +18,15 @@ const (
 	// leastDelay and mostDelay are for a delayed message that came before its time by the clock of this process: see [task.NotAtOnce].
 	leastDelay = 100 * time.Millisecond
 	mostDelay  = 5 * time.Second
+	// soonest is after how long the timer of a process fires, at least. Whoever wants the turn at the same moment, perhaps with the delayed message of the
+	// same deadline, gets it first.
+	soonest = time.Millisecond
 )
 
 // watch sets the timer of this process for the next deadline, if that is near. The caller has the turn.
 func (s *Service) watch(of *slot) {
 	at := of.state.NextDeadline()
-	wait := at.Sub(s.config.Now())
+	wait := max(at.Sub(s.config.Now()), soonest)
 	switch {
 	case at.IsZero() || wait > near:
 		if of.timer != nil {
