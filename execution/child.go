@@ -63,6 +63,12 @@ func (r *Run) IsChild(of Parent) bool {
 	return parent != nil && parent.WorkflowID == of.WorkflowID && parent.RunID == of.RunID && parent.Event == of.Event
 }
 
+// Vanished returns the end of a child of which nothing is left: it counts as terminated.
+func Vanished(parent Parent) Ending {
+	end := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED}
+	return Ending{Parent: &parent, RunID: parent.firstRun(), Event: end}
+}
+
 // childOf reports whether a run is a child of a run of another workflow.
 func (r *Run) childOf(of *From) bool {
 	parent := r.Attributes.GetParentWorkflowExecution()

@@ -79,15 +79,18 @@ func (s *Service) tellEnd(ctx context.Context, key schedule.Key, child execution
 	return s.tellParent(ctx, key, *found)
 }
 
-// endOf returns how a child of a workflow ended; nil if it is in progress, or if its journal does not say. The workflow ID of the child may have had
-// other runs since.
+// endOf returns how a child of a workflow ended that has begun; nil if it is in progress. If it has been removed, nobody knows, and it counts as
+// terminated. The workflow ID of the child may have had other runs since.
 func (s *Service) endOf(ctx context.Context, key schedule.Key, parent execution.Parent) (found *execution.Ending, err error) {
 	err = s.with(ctx, key, func(of *slot) error {
 		if _, err := s.refresh(ctx, of); err != nil {
 			return err
 		}
-		newest := of.state.Run
-		if newest == nil || newest.Open() && newest.IsChild(parent) {
+		if of.state.Run.Open() && of.state.Run.IsChild(parent) {
+			return nil
+		}
+		vanished := execution.Vanished(parent)
+		if found = &vanished; of.state.Run == nil {
 			return nil
 		}
 		return s.reader(ctx, of, of.state.Sequence)(1, func(data []byte) (bool, error) {
@@ -100,7 +103,7 @@ func (s *Service) endOf(ctx context.Context, key schedule.Key, parent execution.
 					found = &ending
 				}
 			}
-			return found == nil, nil
+			return found == &vanished, nil
 		})
 	})
 	return found, err

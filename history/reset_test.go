@@ -279,3 +279,54 @@ func (b *bundle) pollOn(name string) *workflowservice.PollWorkflowTaskQueueRespo
 	b.Helper()
 	return poll[workflowservice.PollWorkflowTaskQueueResponse](b, offer.Workflow, name)
 }
+
+// TestResetAfterAChildIsGone: a run is reset whose child has ended since, and has been removed. The new run hears how the child ended if the old one has
+// heard it. Otherwise nobody knows, and it hears that the child was terminated, rather than wait forever.
+func TestResetAfterAChildIsGone(t *testing.T) {
+	t.Parallel()
+	for name, hears := range map[string]bool{"the old run has heard of the end": true, "nobody has heard of the end": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.run()
+			base := b.start("parent")
+			command := childOn("child")
+			command.GetStartChildWorkflowExecutionCommandAttributes().ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
+			b.complete(b.pollWorkflow(), command)
+			task := b.pollWorkflow()
+			require.Equal(t, 1, childrenBegun(task))
+			point, want := task.StartedEventId+1, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED
+			b.complete(task)
+			if hears {
+				b.complete(b.pollOn("child"), end())
+				task, want = b.pollWorkflow(), enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED
+				b.complete(task, end())
+			} else {
+				b.terminate("parent")
+				b.complete(b.pollOn("child"), end())
+			}
+			b.settled()
+			require.NoError(t, b.deleteRun("child", ""))
+			b.awaitEntries("child", 1)
+			run := b.reset("parent", base, point)
+			natstest.Eventually(t, natstest.Patience, "the new run hears of the child", func() bool {
+				return len(b.describe("parent", run).PendingChildren) == 0
+			})
+			var heard []enumspb.EventType
+			for _, event := range b.events("parent", run, 0)[point:] {
+				if result := event.GetEventType(); result == want || result == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED {
+					heard = append(heard, result)
+				}
+			}
+			require.Equal(t, []enumspb.EventType{want}, heard)
+		})
+	}
+}
+
+func (b *bundle) terminate(id string) {
+	b.Helper()
+	_, err := ask[workflowservice.TerminateWorkflowExecutionResponse](b, subjects.VerbTerminate, id, &workflowservice.TerminateWorkflowExecutionRequest{
+		Namespace: space, WorkflowExecution: b.execution(id, ""),
+	})
+	require.NoError(b, err)
+}

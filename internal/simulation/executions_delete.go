@@ -9,6 +9,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -49,6 +50,22 @@ func (n *node) delete(ctx context.Context, op *operation) (text string, err erro
 		n.requireGone(ctx, request)
 	}
 	return of.GetRunId(), nil
+}
+
+// deleteChildren deletes the children that a workflow has started. A run that a reset begins afterwards may wait for them.
+func (n *node) deleteChildren(ctx context.Context, events []*historypb.HistoryEvent) {
+	for _, event := range events {
+		child := event.GetChildWorkflowExecutionStartedEventAttributes().GetWorkflowExecution()
+		if child == nil {
+			continue
+		}
+		err := n.insist(ctx, subjects.VerbDelete, child.GetWorkflowId(), &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: namespace, WorkflowExecution: child,
+		}, nil, drainLimit)
+		if err != nil && !isGone(err) {
+			n.find("answer", child.GetWorkflowId(), "child %s is not deleted: %v", child.GetRunId(), err)
+		}
+	}
 }
 
 // requireGone finds a deleted run that somebody still sees.

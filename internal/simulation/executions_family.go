@@ -226,7 +226,9 @@ func (e *executions) checkChild(id string, parent *executionRun, initiated int64
 		// If the child was reset after its end, the parent has heard of that end, and not of the other.
 		if chain = run; run.next == "" && run.handed == "" {
 			said = saidBy(run.events[len(run.events)-1])
-			heard = heard || said == "" || strings.HasSuffix(outcome, ": "+said)
+			heard = heard || said == "" || strings.HasSuffix(outcome, ": "+said) ||
+				// After a reset, nobody may know any more how the child ended.
+				parent.base != nil && outcome == "terminated" && !e.keeps(run, time.Now())
 		}
 	}
 	if chain == nil {

@@ -36,6 +36,9 @@ func (n *node) reset(ctx context.Context, op *operation) (text string, err error
 	if len(ends) == 0 {
 		return noReset, nil
 	}
+	if dice.IntN(4) == 0 {
+		n.deleteChildren(ctx, events)
+	}
 	reset := &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: namespace, WorkflowExecution: of, RequestId: op.name, WorkflowTaskFinishEventId: ends[dice.IntN(len(ends))],
 	}
