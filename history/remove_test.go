@@ -280,6 +280,50 @@ func TestResetsAreRemovedBeforeTheirBases(t *testing.T) {
 	require.Equal(t, []uint64{begins[third], begins[second], begins[base]}, noted.all[:3])
 }
 
+// stubborn refuses to remove a message for a while.
+type stubborn struct {
+	bus.Streams
+	sequence, refused atomic.Uint64
+}
+
+func (s *stubborn) Remove(ctx context.Context, stream string, sequence uint64) error {
+	if sequence == s.sequence.Load() {
+		s.refused.Add(1)
+		return bus.ErrNone
+	}
+	return s.Streams.Remove(ctx, stream, sequence)
+}
+
+// TestRemovalIsTriedAgain: an entry that could not be removed is not forgotten when the next run of the workflow ID expires.
+func TestRemovalIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b, c, refusing := setup(t), &clock{}, &stubborn{}
+	b.run(func(config *Config) {
+		refusing.Streams = natstest.Bus(b, config.JS)
+		config.Bus, config.Now, config.sweepEvery = refusing, c.now, 50*time.Millisecond
+	})
+	b.start("w")
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	entries := b.stored("w")
+	refusing.sequence.Store(entries[len(entries)-1].Sequence)
+	c.advance(schedule.DefaultWorkflowRetention / 2)
+	again := startRequest("w")
+	again.RequestId = "another"
+	_, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", again)
+	require.NoError(t, err)
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	more := func() bool { return refusing.refused.Load() > 1 }
+	c.advance(schedule.DefaultWorkflowRetention/2 + 2*clockDifference)
+	natstest.Eventually(t, natstest.Patience, "the removal fails", more)
+	c.advance(schedule.DefaultWorkflowRetention)
+	refusing.refused.Store(0)
+	natstest.Eventually(t, natstest.Patience, "it fails with the next run, too", more)
+	refusing.sequence.Store(0)
+	b.awaitEntries("w", 0)
+}
+
 // TestRemovalIsInterrupted: a process dies in the midst of a removal. What is left of the run is taken for nothing, and the next process removes it.
 func TestRemovalIsInterrupted(t *testing.T) {
 	t.Parallel()
