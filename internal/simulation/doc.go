@@ -59,7 +59,8 @@
 // each, and so do the polls of two gateways. Behind each of these is a model of a worker (executions_worker.go), which runs the
 // script of a workflow on its history: steps of activities, timers, signals, children and signals to other workflows, drawn from the workflow ID (executions_script.go,
 // executions_family.go). Workflows continue as new, are tried again, and accept and reject updates (executions_update.go). Clients reset
-// them to earlier workflow tasks (executions_reset.go), and delete runs (executions_delete.go). In a sixth of the seeds the namespace keeps ended runs for
+// them to earlier workflow tasks (executions_reset.go), and delete runs (executions_delete.go),
+// also the children of a workflow just before they reset it. In a sixth of the seeds the namespace keeps ended runs for
 // seconds, and things go wrong for longer than that.
 // In a third of the seeds checks with repair run now and then. Nothing is lost here, so whatever they find of a workflow is a false alarm, and
 // at the end one must find nothing.

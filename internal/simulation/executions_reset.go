@@ -141,7 +141,7 @@ func (j *journaled) signalsFor(next *executionRun) map[string]int {
 		countSignals(count, next.events)
 		return count
 	}
-	for run := next.base; run != nil; run = j.continued(run) {
+	for run := next.base; run != nil && (run == next.base || run.deleted.IsZero()); run = j.continued(run) { // what came to a deleted run is gone
 		for _, event := range run.events {
 			id := event.GetWorkflowExecutionSignaledEventAttributes().GetRequestId()
 			if id == "" || !known[id] {
