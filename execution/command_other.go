@@ -25,6 +25,9 @@ func (tx *transition) upsertSearchAttributes(c commandContext) *failedCommand {
 	if len(attributes.GetSearchAttributes().GetIndexedFields()) == 0 {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES, "search attributes are not set"}
 	}
+	if large := attributesTooLarge(merged(tx.run.SearchAttributes, attributes.GetSearchAttributes().GetIndexedFields())); large != "" {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES, large}
+	}
 	tx.writeFor(c, &historypb.UpsertWorkflowSearchAttributesEventAttributes{
 		SearchAttributes: attributes.GetSearchAttributes(), WorkflowTaskCompletedEventId: c.completed,
 	})
@@ -35,6 +38,9 @@ func (tx *transition) modifyProperties(c commandContext) *failedCommand {
 	attributes := c.GetModifyWorkflowPropertiesCommandAttributes()
 	if len(attributes.GetUpsertedMemo().GetFields()) == 0 {
 		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES, "memo is not set"}
+	}
+	if large := memoTooLarge(merged(tx.run.Memo, attributes.GetUpsertedMemo().GetFields())); large != "" {
+		return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES, large}
 	}
 	tx.writeFor(c, &historypb.WorkflowPropertiesModifiedEventAttributes{
 		UpsertedMemo: attributes.GetUpsertedMemo(), WorkflowTaskCompletedEventId: c.completed,

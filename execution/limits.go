@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
@@ -28,6 +29,10 @@ const (
 	maxBufferedBytes = 512 << 10
 	// maxText is how many bytes an ID or a name in a command may have.
 	maxText = 1000
+	// maxAttributes and maxAttributeBytes are how many search attributes a run may have, and the size of all. maxMemo is the size of its memo.
+	maxAttributes     = 100
+	maxAttributeBytes = 40 << 10
+	maxMemo           = 2 << 20
 )
 
 func tooMany(what string) string {
@@ -40,6 +45,25 @@ func tooLong(texts ...string) string {
 		if size := len(texts[i+1]); size > maxText {
 			return fmt.Sprintf("%s has %d bytes, %d are possible", texts[i], size, maxText)
 		}
+	}
+	return ""
+}
+
+// attributesTooLarge says why a run cannot have search attributes; empty if it can.
+func attributesTooLarge(fields map[string]*commonpb.Payload) string {
+	if len(fields) > maxAttributes {
+		return fmt.Sprintf("the workflow would have %d search attributes, %d are possible", len(fields), maxAttributes)
+	}
+	if size := proto.Size(&commonpb.SearchAttributes{IndexedFields: fields}); size > maxAttributeBytes {
+		return fmt.Sprintf("the search attributes of the workflow would have %d bytes, %d are possible", size, maxAttributeBytes)
+	}
+	return ""
+}
+
+// memoTooLarge says why a run cannot have a memo; empty if it can.
+func memoTooLarge(fields map[string]*commonpb.Payload) string {
+	if size := proto.Size(&commonpb.Memo{Fields: fields}); size > maxMemo {
+		return fmt.Sprintf("the memo of the workflow would have %d bytes, %d are possible", size, maxMemo)
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestHistoryIsBounded: a workflow that never ends is told to begin anew, and ended if it does not. The signal that breaks the limit is in the
@@ -251,6 +252,64 @@ func TestNewRunIsSuggested(t *testing.T) {
 	}
 }
 
+// TestPropertiesAreBounded: what a run has together with what a command adds is as large as it may be, and one more fails the workflow task.
+func TestPropertiesAreBounded(t *testing.T) {
+	t.Parallel()
+	fill := func(size int, sizeOf func(map[string]*commonpb.Payload) int) map[string]*commonpb.Payload {
+		fields := payloads(map[string]string{"old": strings.Repeat("x", size/2), "new": strings.Repeat("x", size/2)})
+		for sizeOf(fields) > size {
+			fields["new"].Data = fields["new"].Data[1:]
+		}
+		require.Equal(t, size, sizeOf(fields))
+		return fields
+	}
+	attributesOf := func(fields map[string]*commonpb.Payload) int {
+		return proto.Size(&commonpb.SearchAttributes{IndexedFields: fields})
+	}
+	many := func(count int, _ func(map[string]*commonpb.Payload) int) map[string]*commonpb.Payload {
+		fields := payloads(map[string]string{"old": "x"})
+		for i := range count - 1 {
+			fields[fmt.Sprint("a", i)] = &commonpb.Payload{Data: []byte("x")}
+		}
+		return fields
+	}
+	for name, test := range map[string]struct {
+		most   int
+		sizeOf func(map[string]*commonpb.Payload) int
+		fields func(int, func(map[string]*commonpb.Payload) int) map[string]*commonpb.Payload
+		word   string
+		want   enumspb.WorkflowTaskFailedCause
+	}{
+		"attributes":     {maxAttributes, nil, many, "upsert", enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES},
+		"attribute size": {maxAttributeBytes, attributesOf, fill, "upsert", enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES},
+		"memo": {maxMemo, func(fields map[string]*commonpb.Payload) int { return proto.Size(&commonpb.Memo{Fields: fields}) }, fill, "memo",
+			enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES},
+	} {
+		fails := func(size int) enumspb.WorkflowTaskFailedCause {
+			s := newLimited(t)
+			s.pollOnce()
+			fields := test.fields(size, test.sizeOf)
+			old := map[string]*commonpb.Payload{"old": fields["old"]}
+			delete(fields, "old")
+			return s.failsWith(propertiesCommand(t, test.word, old), propertiesCommand(t, test.word, fields))
+		}
+		require.Zero(t, fails(test.most), name)
+		require.Equal(t, test.want, fails(test.most+1), name)
+	}
+}
+
+// propertiesCommand makes an upsert of search attributes or of a memo.
+func propertiesCommand(t *testing.T, word string, fields map[string]*commonpb.Payload) *commandpb.Command {
+	t.Helper()
+	c := command(t, []string{word})
+	if attributes := c.GetUpsertWorkflowSearchAttributesCommandAttributes(); attributes != nil {
+		attributes.SearchAttributes.IndexedFields = fields
+	} else {
+		c.GetModifyWorkflowPropertiesCommandAttributes().UpsertedMemo.Fields = fields
+	}
+	return c
+}
+
 // TestLimitsOfThePage: the table of docs/temporal.md has the limits of this package.
 func TestLimitsOfThePage(t *testing.T) {
 	t.Parallel()
@@ -265,12 +324,15 @@ func TestLimitsOfThePage(t *testing.T) {
 		"pending activities, children, signals to others and cancellations of others, each": thousands(maxPending),
 		"signals of a run": thousands(maxSignals),
 		"events that wait for the end of a workflow task": thousands(maxBuffered),
-		"bytes of those":                    fmt.Sprint(maxBufferedBytes>>10, " kB"),
-		"updates of a run":                  thousands(maxUpdates),
-		"updates in progress":               thousands(maxInFlight),
-		"ID or name in a command":           thousands(maxText) + " bytes",
-		"reset points of a run":             thousands(maxResetPoints),
-		"tasks that only ask for more time": fmt.Sprint(moreTime.Minutes(), " minutes"),
+		"bytes of those":                        fmt.Sprint(maxBufferedBytes>>10, " kB"),
+		"updates of a run":                      thousands(maxUpdates),
+		"updates in progress":                   thousands(maxInFlight),
+		"ID or name in a command":               thousands(maxText) + " bytes",
+		"search attributes of an execution":     thousands(maxAttributes),
+		"all search attributes of an execution": fmt.Sprint(maxAttributeBytes>>10, " kB"),
+		"memo that a workflow changes":          fmt.Sprint(maxMemo>>20, " MB"),
+		"reset points of a run":                 thousands(maxResetPoints),
+		"tasks that only ask for more time":     fmt.Sprint(moreTime.Minutes(), " minutes"),
 	} {
 		require.True(t, strings.Contains(string(page), fmt.Sprintf("| %s | %s |", what, value)), "%s: %s", what, value)
 	}
