@@ -58,7 +58,7 @@ var missingFeatures = []missing{
 	{"archival", "archival is not implemented: executions that have ended are in the usual list until the retention of their namespace is over", []string{
 		"ListArchivedWorkflowExecutions",
 	}},
-	{"other ends of namespaces", "deprecating and restoring a namespace are not implemented: DeleteNamespace deletes it for good", []string{
+	{"deprecation and restoring of namespaces", "deprecating and restoring a namespace are not implemented: DeleteNamespace deletes it for good", []string{
 		"DeprecateNamespace", "SoftDeleteNamespace", "RestoreNamespace", "DescribeNamespaceRestore",
 	}},
 	{"remote clusters", "remote clusters are not implemented: a cluster of NATS servers keeps the replicas", []string{

@@ -131,7 +131,9 @@ func (n *node) carryOut(op *operation) (text string, err error) {
 	case subjects.VerbStart:
 		started := &workflowservice.StartWorkflowExecutionResponse{}
 		err = n.insist(ctx, op.verb, op.id, op.start(), started, drainLimit)
-		n.workAtOnce(ctx, started.GetEagerWorkflowTask())
+		if op.repeats == nil { // a worker works on the first of two answers that bring the same task
+			n.workAtOnce(ctx, started.GetEagerWorkflowTask())
+		}
 		return started.GetRunId(), err
 	case subjects.VerbSignalWithStart:
 		started := &workflowservice.SignalWithStartWorkflowExecutionResponse{}
