@@ -96,6 +96,9 @@ func (s *Service) ofRuns(ctx context.Context, key schedule.Key, gone map[string]
 		if of.state.Sequence == 0 {
 			return nil
 		}
+		for _, id := range of.state.Run.Removed {
+			gone[id] = true // an entry may be about one of these, too
+		}
 		return s.journals.Read(ctx, of.shard, key, 1, of.state.Sequence, func(e journal.Entry) (bool, error) {
 			entry, err := execution.ParseEntry(e.Data)
 			if err == nil && only(entry, gone) && !entry.Gone() && !of.state.Run.Uses(e.Sequence, e.Sequence+1) {

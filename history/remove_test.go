@@ -476,3 +476,31 @@ func (b *bundle) startAgain(id, requestID string) string {
 	require.NoError(b, err)
 	return got.RunId
 }
+
+// TestDeleteBothRunsOfAnEntry: the entry with which one run ends and the next one begins goes with the second of them that is deleted, whatever run
+// is the newest one then.
+func TestDeleteBothRunsOfAnEntry(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	b.keeping(c)
+	first := b.start("w")
+	c.advance(2 * time.Second)
+	instead := startRequest("w")
+	instead.RequestId, instead.WorkflowIdConflictPolicy = "instead", enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	second, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", instead)
+	require.NoError(t, err)
+	require.NoError(t, b.deleteRun("w", second.RunId))
+	b.requireGone("w", second.RunId)
+	third := b.startAgain("w", "third")
+	require.NoError(t, b.deleteRun("w", first))
+	b.requireGone("w", first)
+	natstest.Eventually(t, natstest.Patience, "nothing is left of both", func() bool {
+		for _, entry := range b.entries("w") {
+			if !entry.Gone() && entry.Parts[len(entry.Parts)-1].RunID != third {
+				return false
+			}
+		}
+		return true
+	})
+	require.NotEmpty(t, b.events("w", third, 0))
+}
