@@ -3,6 +3,8 @@ package matching
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -19,7 +21,7 @@ type backlog struct {
 // content is what a queue has in the backlog.
 type content struct {
 	tasks      uint64
-	priorities []int // of the tasks, in no order
+	priorities []int // of the tasks, sorted
 }
 
 // contents returns what each queue has. Subjects of no queue do not count.
@@ -29,10 +31,13 @@ func (b backlog) contents(ctx context.Context) (map[offer.Queue]content, error) 
 		return nil, err
 	}
 	all := make(map[offer.Queue]content, len(counts))
-	for subject, n := range counts {
+	for _, subject := range slices.Sorted(maps.Keys(counts)) {
 		if q, priority, err := b.names.ParseBacklog(subject); err == nil {
-			all[q] = content{all[q].tasks + n, append(all[q].priorities, priority)}
+			all[q] = content{all[q].tasks + counts[subject], append(all[q].priorities, priority)}
 		}
+	}
+	for _, has := range all {
+		slices.Sort(has.priorities)
 	}
 	return all, nil
 }
@@ -52,7 +57,7 @@ func (b backlog) oldest(ctx context.Context, q offer.Queue, priorities []int) (o
 	return oldest, err
 }
 
-// priorities returns those that tasks of a queue have, in no order.
+// priorities returns those that tasks of a queue have, sorted.
 func (b backlog) priorities(ctx context.Context, q offer.Queue) (some []int, err error) {
 	switch _, err := b.bus.Last(ctx, b.names.BacklogStream(), b.names.Backlog(q)); {
 	case err == nil:
@@ -66,6 +71,7 @@ func (b backlog) priorities(ctx context.Context, q offer.Queue) (some []int, err
 			some = append(some, priority)
 		}
 	}
+	slices.Sort(some)
 	return some, err
 }
 
