@@ -202,9 +202,9 @@ func TestGuardOverATrace(t *testing.T) {
 	require.Equal(t, 3, armed, "once more when the trace has been found")
 }
 
-const shortGuardDelay = time.Second + 100*time.Millisecond
+const shortGuardDelay = 3*time.Second + 100*time.Millisecond
 
-func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = time.Second, shortGuardDelay }
+func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = 3*time.Second, shortGuardDelay }
 
 // If the records cannot be reached, callers are told to try again, and nothing else.
 func TestRecordsOutOfReach(t *testing.T) {
