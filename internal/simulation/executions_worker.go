@@ -49,9 +49,13 @@ const (
 	pollsOfAKind = 2
 )
 
+func (n *node) newFlowWorker() *flowWorker {
+	return &flowWorker{node: n, sticky: fmt.Sprintf("sticky-%d", n.birth), cache: map[string][]*historypb.HistoryEvent{}}
+}
+
 // serveExecutions is the program of the process.
 func (n *node) serveExecutions(ctx context.Context) {
-	w := &flowWorker{node: n, sticky: fmt.Sprintf("sticky-%d", n.birth), cache: map[string][]*historypb.HistoryEvent{}}
+	w := n.newFlowWorker()
 	var err error
 	w.polls, err = offer.NewPolls(offer.Config{
 		Conn: n, Names: n.world.names, Logger: slog.New(slog.DiscardHandler), Now: n.now, NewID: n.newID,
@@ -82,7 +86,7 @@ func (n *node) serveExecutions(ctx context.Context) {
 // workAtOnce works on the first task of a run that a client has started, and on those that come in the answers; there may be none. The client has a
 // worker that nobody else gives tasks to, so those for its sticky queue go to others after a while.
 func (n *node) workAtOnce(ctx context.Context, task *workflowservice.PollWorkflowTaskQueueResponse) {
-	w := &flowWorker{node: n, sticky: fmt.Sprintf("sticky-%d", n.birth), cache: map[string][]*historypb.HistoryEvent{}}
+	w := n.newFlowWorker()
 	defer w.eager.Wait()
 	for task != nil {
 		task = w.workOn(ctx, task)
