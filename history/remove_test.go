@@ -308,15 +308,10 @@ func TestRemovalIsTriedAgain(t *testing.T) {
 	entries := b.stored("w")
 	refusing.sequence.Store(entries[len(entries)-1].Sequence)
 	c.advance(schedule.DefaultWorkflowRetention / 2)
-	again := startRequest("w")
-	again.RequestId = "another"
-	_, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", again)
-	require.NoError(t, err)
+	b.startAgain("w", "another")
 	b.complete(b.pollWorkflow(), end())
 	b.settled()
-	again.RequestId = "one more"
-	open, err := ask[workflowservice.StartWorkflowExecutionResponse](b, subjects.VerbStart, "w", again)
-	require.NoError(t, err)
+	open := b.startAgain("w", "one more")
 	more := func() bool { return refusing.refused.Load() > 1 }
 	c.advance(schedule.DefaultWorkflowRetention/2 + 2*clockDifference)
 	natstest.Eventually(t, natstest.Patience, "the removal fails", more)
@@ -324,7 +319,7 @@ func TestRemovalIsTriedAgain(t *testing.T) {
 	refusing.refused.Store(0)
 	natstest.Eventually(t, natstest.Patience, "it fails with the next run, too", more)
 	refusing.sequence.Store(0)
-	natstest.Eventually(t, natstest.Patience, "the entry is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == open.RunId })
+	natstest.Eventually(t, natstest.Patience, "the entry is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == open })
 }
 
 // TestRemovalIsInterrupted: a process dies in the midst of a removal. What is left of the run is taken for nothing, and the next process removes it.
