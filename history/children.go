@@ -61,10 +61,9 @@ func (s *Service) refused(ctx context.Context, key schedule.Key, parent executio
 		if _, err := s.refresh(ctx, of); err != nil || of.state.Run == nil {
 			return err
 		}
-		return s.reader(ctx, of, of.state.Sequence)(1, func(data []byte) (bool, error) {
-			entry, err := execution.ParseEntry(data)
-			found = err == nil && of.state.RefusesChild(entry, parent)
-			return !found, err
+		return s.entries(ctx, of, 1, func(entry *execution.Entry, _ uint64) (bool, error) {
+			found = of.state.RefusesChild(entry, parent)
+			return !found, nil
 		})
 	})
 	return found, err
@@ -93,11 +92,7 @@ func (s *Service) endOf(ctx context.Context, key schedule.Key, parent execution.
 		if found = &vanished; of.state.Run == nil {
 			return nil
 		}
-		return s.reader(ctx, of, of.state.Sequence)(1, func(data []byte) (bool, error) {
-			entry, err := execution.ParseEntry(data)
-			if err != nil {
-				return false, err
-			}
+		return s.entries(ctx, of, 1, func(entry *execution.Entry, _ uint64) (bool, error) {
 			for _, ending := range execution.Endings(entry) {
 				if of := ending.Parent; of != nil && of.RunID == parent.RunID && of.Event == parent.Event {
 					found = &ending

@@ -278,17 +278,26 @@ func (s *Service) firstOf(ctx context.Context, of *slot, runID string) (first ui
 func (s *Service) walk(
 	ctx context.Context, of *slot, runID string, from uint64, each func(entry *execution.Entry, sequence uint64) (more bool, err error),
 ) error {
+	return s.entries(ctx, of, from, func(entry *execution.Entry, sequence uint64) (bool, error) {
+		for i := range entry.Parts {
+			if entry.Parts[i].RunID == runID {
+				entry.Parts = entry.Parts[i : i+1]
+				return each(entry, sequence)
+			}
+		}
+		return true, nil
+	})
+}
+
+// entries calls each for the entries of a journal that the state has, from a sequence on. The caller has the turn.
+func (s *Service) entries(
+	ctx context.Context, of *slot, from uint64, each func(entry *execution.Entry, sequence uint64) (more bool, err error),
+) error {
 	return s.journals.Read(ctx, of.shard, of.key, from, of.state.Sequence, func(e journal.Entry) (bool, error) {
 		entry, err := execution.ParseEntry(e.Data)
 		if err != nil {
 			return false, fmt.Errorf("history: entry %d of %s/%s: %w", e.Sequence, of.key.Namespace, of.key.ID, err)
 		}
-		for i := range entry.Parts {
-			if entry.Parts[i].RunID == runID {
-				entry.Parts = entry.Parts[i : i+1]
-				return each(entry, e.Sequence)
-			}
-		}
-		return true, nil
+		return each(entry, e.Sequence)
 	})
 }

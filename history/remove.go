@@ -99,12 +99,11 @@ func (s *Service) ofRuns(ctx context.Context, key schedule.Key, gone map[string]
 		for _, id := range of.state.Run.Removed {
 			gone[id] = true // an entry may be about one of these, too
 		}
-		return s.journals.Read(ctx, of.shard, key, 1, of.state.Sequence, func(e journal.Entry) (bool, error) {
-			entry, err := execution.ParseEntry(e.Data)
-			if err == nil && only(entry, gone) && !entry.Gone() && !of.state.Run.Uses(e.Sequence, e.Sequence+1) {
-				all = append(all, doom(e.Sequence, entry))
+		return s.entries(ctx, of, 1, func(entry *execution.Entry, sequence uint64) (bool, error) {
+			if only(entry, gone) && !entry.Gone() && !of.state.Run.Uses(sequence, sequence+1) {
+				all = append(all, doom(sequence, entry))
 			}
-			return true, err
+			return true, nil
 		})
 	})
 	return all, err
