@@ -280,45 +280,30 @@ func TestResetsAreRemovedBeforeTheirBases(t *testing.T) {
 	require.Equal(t, []uint64{begins[third], begins[second], begins[base]}, noted.all[:3])
 }
 
-// stubborn refuses to remove a message for a while.
-type stubborn struct {
-	bus.Streams
-	sequence, refused atomic.Uint64
-}
-
-func (s *stubborn) Remove(ctx context.Context, stream string, sequence uint64) error {
-	if sequence == s.sequence.Load() {
-		s.refused.Add(1)
-		return bus.ErrNone
-	}
-	return s.Streams.Remove(ctx, stream, sequence)
-}
-
 // TestRemovalIsTriedAgain: an entry that could not be removed is not forgotten when the next run of the workflow ID expires.
 func TestRemovalIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	b, c, refusing := setup(t), &clock{}, &stubborn{}
-	b.run(func(config *Config) {
-		refusing.Streams = natstest.Bus(b, config.JS)
-		config.Bus, config.Now, config.sweepEvery = refusing, c.now, 50*time.Millisecond
-	})
+	b, c := setup(t), &clock{}
+	streams := &refusing{Streams: natstest.Bus(t, b.js)}
+	b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
 	b.start("w")
 	b.complete(b.pollWorkflow(), end())
 	b.settled()
 	entries := b.stored("w")
-	refusing.sequence.Store(entries[len(entries)-1].Sequence)
+	streams.only.Store(entries[len(entries)-1].Sequence)
+	streams.refuses.Store(true)
 	c.advance(schedule.DefaultWorkflowRetention / 2)
 	b.startAgain("w", "another")
 	b.complete(b.pollWorkflow(), end())
 	b.settled()
 	open := b.startAgain("w", "one more")
-	more := func() bool { return refusing.refused.Load() > 1 }
+	more := func() bool { return streams.asked.Load() > 1 }
 	c.advance(schedule.DefaultWorkflowRetention/2 + 2*clockDifference)
 	natstest.Eventually(t, natstest.Patience, "the removal fails", more)
 	c.advance(schedule.DefaultWorkflowRetention)
-	refusing.refused.Store(0)
+	streams.asked.Store(0)
 	natstest.Eventually(t, natstest.Patience, "it fails with the next run, too", more)
-	refusing.sequence.Store(0)
+	streams.refuses.Store(false)
 	natstest.Eventually(t, natstest.Patience, "the entry is removed", func() bool { return b.entries("w")[0].Parts[0].RunID == open })
 }
 
@@ -388,15 +373,16 @@ func TestReadWhileItIsRemoved(t *testing.T) {
 	}
 }
 
-// refusing is NATS, and refuses removals while it is told to.
+// refusing is NATS, and refuses removals while it is told to: of one message, or of all.
 type refusing struct {
 	bus.Streams
 	refuses atomic.Bool
+	only    atomic.Uint64 // the sequence of the message; 0 for all
 	asked   atomic.Int64
 }
 
 func (r *refusing) Remove(ctx context.Context, stream string, sequence uint64) error {
-	if r.refuses.Load() {
+	if only := r.only.Load(); r.refuses.Load() && (only == 0 || only == sequence) {
 		r.asked.Add(1)
 		return errors.New("no room on the disk")
 	}
