@@ -125,16 +125,18 @@ func (s *Service) newest(ctx context.Context, name string) (namespaces.Record, e
 }
 
 // Admit refuses a request about something in a namespace that does not exist, with the code not_found. It refuses a change in a namespace
-// that is being deleted, with the code failed_precondition.
+// that is being deleted, with the code failed_precondition. Before that it asks the leader, since the table may not have heard yet that the
+// namespace is gone, or has been created anew.
 func (s *Service) Admit(ctx context.Context, name string, change bool) error {
 	record, err := s.find(ctx, name)
-	if err != nil {
+	if err != nil || !record.Deleting || !change {
 		return err
 	}
-	if record.Deleting && change {
+	newest, err := s.newest(ctx, name)
+	if err == nil && newest.Deleting {
 		return errDeleting(name)
 	}
-	return nil
+	return err
 }
 
 // AdmitRate counts a request. It refuses a request that comes faster than the limit of its namespace allows, with the code
