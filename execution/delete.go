@@ -38,7 +38,8 @@ func (in Delete) decide(tx *transition) (proto.Message, error) {
 			tx.terminate("Delete workflow execution", nil, "history-service")
 		}
 		stone := tx.run.stone()
-		tx.part.Removed, tx.part.Needs, tx.part.Earlier = append(stone.Removed, tx.run.ID), stone.Needs, stone.Earlier
+		tx.part.Removed = append(stone.Removed, tx.run.ID)
+		tx.part.Needs, tx.part.Earlier, tx.part.Resets = stone.Needs, stone.Earlier, stone.Resets
 	}
 	return &workflowservice.DeleteWorkflowExecutionResponse{}, nil
 }
@@ -60,7 +61,9 @@ func (r *Run) gone() bool { return r.Deleted(r.ID) }
 
 // stone is a part that says what is to be known of the run if it has been deleted.
 func (r *Run) stone() *Part {
-	return &Part{RunID: r.ID, First: r.First, Removed: slices.Clone(r.Removed), Needs: slices.Clone(r.needs()), Earlier: r.earlier()}
+	return &Part{
+		RunID: r.ID, First: r.First, Removed: slices.Clone(r.Removed), Needs: slices.Clone(r.needs()), Earlier: r.earlier(), Resets: r.Resets,
+	}
 }
 
 // gone reports whether the part deletes its own run.
@@ -70,7 +73,7 @@ func (p *Part) gone() bool { return slices.Contains(p.Removed, p.RunID) }
 func goneRun(part *Part) *Run {
 	run := newRun(part.RunID)
 	run.Status, run.First = 0, part.First
-	run.Removed, run.Needs, run.Earlier = part.Removed, part.Needs, part.Earlier
+	run.Removed, run.Needs, run.Earlier, run.Resets = part.Removed, part.Needs, part.Earlier, part.Resets
 	return run
 }
 
@@ -141,6 +144,7 @@ func (tx *transition) carry(before *Run) {
 	tx.run.Earlier, tx.part.Earlier = earlier, earlier
 	tx.run.Removed, tx.part.Removed = removed, removed
 	tx.run.Needs, tx.part.Needs = needs, needs
+	tx.run.Resets, tx.part.Resets = before.Resets, before.Resets
 }
 
 // previous is the newest run, deleted or not; nil if there is none.

@@ -47,7 +47,7 @@ type Part struct {
 	EncodedBuffer [][]byte                  `json:"buffer,omitempty"`
 	// LastStarted replaces that of the run.
 	LastStarted *int64 `json:"lastStarted,omitempty"`
-	// StartRequest and Resets are those of the run, in the first entry of the run.
+	// StartRequest and Resets are those of the run, in the first entry of the run. Resets are also in an entry that deletes the run.
 	StartRequest string        `json:"startRequest,omitempty"`
 	Resets       []ResetRecord `json:"resets,omitempty"`
 	// ResetRun is the run that a reset has begun from this one, in the entry that ends it for that.

@@ -52,10 +52,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 // open begins a new run. The run before it must have ended.
 func (tx *transition) open(run *Run) {
 	tx.settle()
-	if tx.run != nil {
-		run.Resets = tx.run.Resets
-	}
-	tx.run, tx.part, tx.arrived, tx.continues = run, &Part{RunID: run.ID, Resets: run.Resets}, 0, false
+	tx.run, tx.part, tx.arrived, tx.continues = run, &Part{RunID: run.ID}, 0, false
 }
 
 // end returns what the transition came to.
