@@ -118,10 +118,10 @@ func (in *executionInspector) gone() {
 }
 
 // deadline checks that a delayed message comes at or before the next deadline: the one that the journal says is armed. If the time of that one
-// has passed, a message must be about to wake history.
+// has passed, a message must be about to wake history. As long as history has not done what the entries make due, it is about to arm one.
 func (in *executionInspector) deadline() {
 	next, armed := in.State.NextDeadline(), in.State.Run.Armed
-	if next.IsZero() || in.Due != nil || in.awaited(next, armed) {
+	if next.IsZero() || !in.Settled || in.Due != nil || in.awaited(next, armed) {
 		return
 	}
 	const what = "no message will wake the workflow for its next deadline, at %s"

@@ -5,7 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -37,6 +43,24 @@ func TestAwaited(t *testing.T) {
 		in := executionInspector{Execution: &Execution{Comes: test.comes, Now: now}}
 		assert.Equal(t, test.awaited, in.awaited(test.next, test.armed), name)
 	}
+}
+
+// TestDeadlineOfAnEntryInWork: until history has done what an entry makes due, the delayed message is on its way, for example because the disk is full.
+func TestDeadlineOfAnEntryInWork(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	key := schedule.Key{Namespace: "default", ID: "w"}
+	decision, err := execution.Decide(&execution.State{Key: execution.Key{Namespace: key.Namespace, WorkflowID: key.ID}}, execution.Start{RunID: "run", Request: &workflowservice.StartWorkflowExecutionRequest{
+		WorkflowId: key.ID, WorkflowType: &commonpb.WorkflowType{Name: "T"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+		WorkflowExecutionTimeout: durationpb.New(time.Hour),
+	}}, now)
+	require.NoError(t, err)
+	x := &Execution{Key: key, State: decision.After, Sequence: 7, Now: now}
+	assert.Empty(t, inspectExecution(subjects.Default(), 1, x))
+	x.Settled = true
+	found := inspectExecution(subjects.Default(), 1, x)
+	require.Len(t, found, 1)
+	assert.Equal(t, DeadlineMissing, found[0].Kind)
 }
 
 func TestTimeOfTimer(t *testing.T) {
