@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -128,6 +129,26 @@ func (s *operatorService) changeAttributes(
 // need not be added.
 func (g *Gateway) completeAttributes(ctx context.Context, namespace string, all *common.SearchAttributes) error {
 	return attributes.Complete(all, g.addedTypes(ctx, namespace))
+}
+
+// completeSchedule does the same for the attributes of a schedule itself, and for those of the workflows that it starts.
+func (g *Gateway) completeSchedule(ctx context.Context, namespace string, own *common.SearchAttributes, s *schedulepb.Schedule) error {
+	added := g.addedTypes(ctx, namespace)
+	if err := attributes.Complete(own, added); err != nil {
+		return err
+	}
+	return attributes.Complete(s.GetAction().GetStartWorkflow().GetSearchAttributes(), added)
+}
+
+// describeAttributes gives stored search attributes their types, without which clients cannot read them.
+func (g *Gateway) describeAttributes(ctx context.Context, namespace string, stored ...*common.SearchAttributes) error {
+	added := g.addedTypes(ctx, namespace)
+	for _, all := range stored {
+		if err := attributes.Describe(all, added); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addedTypes returns a function that reads the types of the attributes of a namespace once.

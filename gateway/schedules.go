@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -62,6 +63,9 @@ func (s *workflowService) CreateSchedule(
 ) (*workflowservice.CreateScheduleResponse, error) {
 	api, err := s.schedule(r, r.Identity, r.RequestId)
 	if err != nil {
+		return nil, err
+	}
+	if err = s.completeSchedule(ctx, r.Namespace, r.SearchAttributes, r.Schedule); err != nil {
 		return nil, err
 	}
 	request, later, err := createRequest(r)
@@ -136,6 +140,9 @@ func (s *workflowService) DescribeSchedule(
 		return nil, err
 	}
 	memo, attributes, err := scheduleproto.Fields(&d.Schedule)
+	if err == nil {
+		err = s.describeAttributes(ctx, r.Namespace, attributes, shown.Action.GetStartWorkflow().GetSearchAttributes())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +162,9 @@ func (s *workflowService) UpdateSchedule(
 	}
 	api, err := s.schedule(r, r.Identity, r.RequestId)
 	if err != nil {
+		return nil, err
+	}
+	if err = s.completeSchedule(ctx, r.Namespace, r.SearchAttributes, r.Schedule); err != nil {
 		return nil, err
 	}
 	id := requestID(r.RequestId, "update")
@@ -258,14 +268,15 @@ func (s *workflowService) ListSchedules(
 		return nil, err
 	}
 	response := &workflowservice.ListSchedulesResponse{NextPageToken: []byte(page.NextPageToken)}
+	var attributes []*common.SearchAttributes
 	for i := range page.Schedules {
 		entry, err := scheduleproto.Entry(&page.Schedules[i])
 		if err != nil {
 			return nil, err
 		}
-		response.Schedules = append(response.Schedules, entry)
+		response.Schedules, attributes = append(response.Schedules, entry), append(attributes, entry.SearchAttributes)
 	}
-	return response, nil
+	return response, s.describeAttributes(ctx, r.Namespace, attributes...)
 }
 
 // pageSize returns the size of the page that a client asks for. Temporal answers any other size with the largest page.

@@ -72,6 +72,32 @@ func TestTypesAreDeclared(t *testing.T) {
 	assert.Equal(t, map[string]string{"Remark": "Text", "Note": "Text", "City": "Text", "Own": "", "BuildIds": "KeywordList", "Gone": ""}, got)
 }
 
+// TestDescribe: only a value without a type that is of the type of its attribute gets it, and nothing is read if there is no such value.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	all := &common.SearchAttributes{IndexedFields: map[string]*common.Payload{
+		"City": payload("", `"a"`), "Note": payload("Keyword", `"a"`), "Count": payload("", `"five"`), "Own": payload("", "1"),
+		"BuildIds": payload("", `["a"]`), "Gone": nil, "WorkflowId": payload("", `"a"`),
+	}}
+	require.NoError(t, attributes.Describe(all, func() (types, error) {
+		return types{"City": enums.INDEXED_VALUE_TYPE_KEYWORD, "Note": enums.INDEXED_VALUE_TYPE_TEXT, "Count": enums.INDEXED_VALUE_TYPE_INT}, nil
+	}))
+	got := map[string]string{}
+	for name, p := range all.IndexedFields {
+		got[name] = string(p.GetMetadata()["type"])
+	}
+	assert.Equal(t, map[string]string{
+		"City": "Keyword", "Note": "Keyword", "Count": "", "Own": "", "BuildIds": "KeywordList", "Gone": "", "WorkflowId": "",
+	}, got)
+	unknown := func() (types, error) { return nil, errors.New("unknown") }
+	require.Error(t, attributes.Describe(all, unknown))
+	delete(all.IndexedFields, "Own")
+	delete(all.IndexedFields, "Count")
+	delete(all.IndexedFields, "WorkflowId")
+	require.NoError(t, attributes.Describe(all, unknown), "everything has a type")
+	require.NoError(t, attributes.Describe(nil, nil))
+}
+
 // TestWhatNobodySets are the names of the service, and what is too much.
 func TestWhatNobodySets(t *testing.T) {
 	t.Parallel()

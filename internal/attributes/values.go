@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -56,19 +57,13 @@ func Complete(all *common.SearchAttributes, added func() (map[string]enums.Index
 	if len(fields) > maxNames {
 		return serviceerror.NewInvalidArgumentf("number of search attributes %d exceeds limit %d", len(fields), maxNames)
 	}
-	var types map[string]enums.IndexedValueType
-	if added != nil && slices.ContainsFunc(names(fields), isOwn) {
-		var err error
-		if types, err = added(); err != nil {
-			return err
-		}
+	types, err := typesOf(names(fields), added)
+	if err != nil {
+		return err
 	}
 	total := 0
 	for _, name := range names(fields) {
-		kind, ok := Predefined(name)
-		if !ok {
-			kind = types[name]
-		}
+		kind := types[name]
 		if err := check(name, fields[name], kind); err != nil {
 			return err
 		}
@@ -79,6 +74,43 @@ func Complete(all *common.SearchAttributes, added func() (map[string]enums.Index
 		return serviceerror.NewInvalidArgumentf("total size of search attributes %d exceeds size limit %d", total, maxTotal)
 	}
 	return nil
+}
+
+// Describe does the same for search attributes that are stored already, and refuses none: a value that says no type gets the one of its attribute, if it
+// is of that type. Everything else stays as it is. The error is that of added, which is called only if there is something to find out.
+func Describe(all *common.SearchAttributes, added func() (map[string]enums.IndexedValueType, error)) error {
+	fields := all.GetIndexedFields()
+	untyped := slices.DeleteFunc(names(fields), func(name string) bool {
+		return fields[name] == nil || declared(fields[name]) != enums.INDEXED_VALUE_TYPE_UNSPECIFIED
+	})
+	types, err := typesOf(untyped, added)
+	if err != nil {
+		return err
+	}
+	for _, name := range untyped {
+		if kind := types[name]; fits(fields[name], kind) {
+			declare(fields[name], kind)
+		}
+	}
+	return nil
+}
+
+// typesOf returns the types of attributes, by their names. added says those of the attributes that were added to the namespace.
+func typesOf(names []string, added func() (map[string]enums.IndexedValueType, error)) (types map[string]enums.IndexedValueType, err error) {
+	types = map[string]enums.IndexedValueType{}
+	if added != nil && slices.ContainsFunc(names, isOwn) {
+		own, err := added()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(types, own)
+	}
+	for _, name := range names {
+		if kind, ok := Predefined(name); ok {
+			types[name] = kind
+		}
+	}
+	return types, nil
 }
 
 // declare lets a value say that it has a type, if that is one.
