@@ -41,6 +41,10 @@ func (tx *transition) retry(activity Activity, failure *failurepb.Failure) (bool
 	if activity.CancelEvent != 0 {
 		return false, enumspb.RETRY_STATE_CANCEL_REQUESTED
 	}
+	switch failure.GetTimeoutFailureInfo().GetTimeoutType() {
+	case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+		return false, enumspb.RETRY_STATE_TIMEOUT
+	}
 	expires, attempt := activity.expires(), activity.Attempt
 	if activity.paused() {
 		expires = time.Time{}
@@ -85,52 +89,65 @@ func after(from time.Time, timeout time.Duration) time.Time {
 	return from.Add(timeout)
 }
 
-// nextTimeout returns what times out next of an activity, and when; zero if nothing does. While an activity is paused, only an attempt that a worker
-// has can time out.
-func (r *Run) nextTimeout(a *Activity) (time.Time, enumspb.TimeoutType) {
-	at, kind := a.expires(), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
-	if a.paused() {
-		at = time.Time{}
-	}
-	earlier := func(t time.Time, of enumspb.TimeoutType) {
+// nextTimeout returns what times out next of an activity, and when; zero if nothing does. Of several at the same time, the first in the order below
+// counts, as in Temporal: an activity that nobody took within its schedule-to-close timeout has no schedule-to-start timeout of its own, so both come at
+// once, and the latter says better what was missing. While an activity is paused, only an attempt that a worker has can time out.
+func (r *Run) nextTimeout(a *Activity) (at time.Time, kind enumspb.TimeoutType) {
+	consider := func(t time.Time, of enumspb.TimeoutType) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at, kind = t, of
 		}
 	}
-	if a.Started.IsZero() {
-		if !a.Waiting && !a.paused() {
-			earlier(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
-		}
-		return at, kind
+	started, waits := !a.Started.IsZero(), a.Waiting || a.paused()
+	if started {
+		consider(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
+	} else if !waits {
+		consider(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
 	}
-	earlier(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
+	if !a.paused() {
+		consider(a.expires(), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE)
+	}
+	if started {
+		consider(r.heartbeatDue(a), enumspb.TIMEOUT_TYPE_HEARTBEAT)
+	}
+	return at, kind
+}
+
+// heartbeatDue is when the attempt in progress times out unless there is a heartbeat before; zero if it needs none.
+func (r *Run) heartbeatDue(a *Activity) time.Time {
 	last := a.Started
 	if beat, ok := r.beatOf(a); ok && beat.Time.After(last) {
 		last = beat.Time
 	}
-	earlier(after(last, a.Attributes.GetHeartbeatTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_HEARTBEAT)
-	return at, kind
+	return after(last, a.Attributes.GetHeartbeatTimeout().AsDuration())
 }
 
-// timeOutActivity ends an attempt that has timed out. There is another one if the retry policy says so.
+// notEnoughTime is what a failure says when the schedule-to-close timeout of an activity leaves no time for another attempt.
+const notEnoughTime = "no time is left for another attempt before the ScheduleToClose timeout of the activity"
+
+// timeOutActivity ends an attempt that has timed out. There is another one if the retry policy says so. If only time is missing for it, the activity
+// as a whole has timed out, as in Temporal.
 func (tx *transition) timeOutActivity(activity Activity, kind enumspb.TimeoutType) {
-	failure := &failurepb.Failure{
-		Message: "activity " + kind.String() + " timeout", Source: "Server",
-		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
-			TimeoutType: kind, LastHeartbeatDetails: tx.run.details(&activity),
-		}},
-	}
+	failure := timeoutFailure("activity "+kind.String()+" timeout", kind)
 	again, state := tx.retry(activity, failure)
 	if again {
 		return
 	}
-	if kind == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE || kind == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
-		state = enumspb.RETRY_STATE_TIMEOUT
-		failure.Cause = activity.lastFailure()
+	if state == enumspb.RETRY_STATE_TIMEOUT && kind != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		failure = timeoutFailure(notEnoughTime, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE)
 	}
+	failure.GetTimeoutFailureInfo().LastHeartbeatDetails = tx.run.details(&activity)
+	failure.Cause = activity.lastFailure()
 	tx.endActivity(activity, &historypb.ActivityTaskTimedOutEventAttributes{
 		ScheduledEventId: activity.Event, Failure: failure, RetryState: state,
 	})
+}
+
+func timeoutFailure(message string, kind enumspb.TimeoutType) *failurepb.Failure {
+	return &failurepb.Failure{
+		Message: message, Source: "Server",
+		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: kind}},
+	}
 }
 
 // beatOf returns the last heartbeat of the attempt in progress, if there was one.

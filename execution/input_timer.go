@@ -4,7 +4,6 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -114,12 +113,7 @@ func (tx *transition) activityDue(activity Activity) {
 
 // timeOutRun ends the run. Another one follows by the retry policy or the cron schedule, unless the chain as a whole has timed out.
 func (tx *transition) timeOutRun() {
-	failure := &failurepb.Failure{
-		Message: "workflow timeout", Source: "Server",
-		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
-			TimeoutType: enumspb.TIMEOUT_TYPE_START_TO_CLOSE,
-		}},
-	}
+	failure := timeoutFailure("workflow timeout", enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
 	var next *successor
 	state := enumspb.RETRY_STATE_TIMEOUT
 	if whole := tx.run.wholeExpires(); whole.IsZero() || whole.After(tx.now) {

@@ -333,7 +333,11 @@ func timeoutOf(event *historypb.HistoryEvent) string {
 		return a.GetTimeoutType().String()
 	}
 	if a := event.GetActivityTaskTimedOutEventAttributes(); a != nil {
-		return a.GetFailure().GetTimeoutFailureInfo().GetTimeoutType().String() + " " + a.GetRetryState().String()
+		text := a.GetFailure().GetTimeoutFailureInfo().GetTimeoutType().String() + " " + a.GetRetryState().String()
+		if cause := a.GetFailure().GetCause(); cause != nil {
+			text += " cause=" + cause.GetMessage()
+		}
+		return text
 	}
 	if a := event.GetActivityTaskFailedEventAttributes(); a != nil {
 		return a.GetRetryState().String()
