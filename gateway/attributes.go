@@ -26,8 +26,8 @@ const (
 	maxAttributeWrites = 16
 )
 
-// ListSearchAttributes returns the attributes that every execution has, those that have been added to the namespace, and those that its
-// executions and schedules have.
+// ListSearchAttributes returns the attributes that every execution has, and those that have been added to the namespace. Others that its executions have
+// are not among them: clients add only what is not listed, and their type would be a guess.
 func (s *operatorService) ListSearchAttributes(
 	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
 ) (*operatorservice.ListSearchAttributesResponse, error) {
@@ -39,13 +39,8 @@ func (s *operatorService) ListSearchAttributes(
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.foundAttributes(ctx, r.Namespace)
-	response.CustomAttributes = maps.Clone(found)
-	if response.CustomAttributes == nil {
-		response.CustomAttributes = map[string]enums.IndexedValueType{}
-	}
-	maps.Copy(response.CustomAttributes, stored.Value.Types)
-	return response, err
+	response.CustomAttributes = stored.Value.Types
+	return response, nil
 }
 
 // addedAttributes reads the attributes of a namespace.

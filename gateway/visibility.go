@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/filter/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
@@ -21,9 +18,6 @@ import (
 )
 
 // The methods here are about all executions of a namespace. The search index of a frontend answers.
-
-// attributesTimeout bounds how long a frontend may take to say which search attributes it has found.
-const attributesTimeout = time.Second
 
 var errNoIndex = serviceerror.NewUnavailable(
 	"no frontend with a search index answers: start one without --no-search; everything that names its workflow works without it")
@@ -137,24 +131,6 @@ func sameExecution(f *filter.WorkflowExecutionFilter) []string {
 
 func equal(field, text string) string {
 	return field + " = '" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(text) + "'"
-}
-
-// foundAttributes returns the search attributes that executions of a namespace have, whether or not somebody has added them to the namespace.
-// Without an index there are none.
-func (g *Gateway) foundAttributes(ctx context.Context, namespace string) (map[string]enums.IndexedValueType, error) {
-	response := &operatorservice.ListSearchAttributesResponse{}
-	request := &operatorservice.ListSearchAttributesRequest{Namespace: namespace}
-	ctx, cancel := context.WithTimeout(ctx, attributesTimeout)
-	defer cancel()
-	if err := g.askIndex(ctx, namespace, subjects.VerbListAttributes, request, response); err != nil && !errors.Is(err, errNoIndex) {
-		return nil, err
-	}
-	system := attributes.All()
-	maps.DeleteFunc(response.CustomAttributes, func(name string, _ enums.IndexedValueType) bool {
-		_, isSystem := system[name]
-		return isSystem
-	})
-	return response.CustomAttributes, nil
 }
 
 // GetSearchAttributes returns the attributes that every namespace has. The request names none.

@@ -6,11 +6,10 @@ import (
 )
 
 // The verbs of requests about all executions of a namespace: see [Names.Visibility]. Request and answer are messages of Temporal:
-// ListWorkflowExecutions, CountWorkflowExecutions, ListSearchAttributes, and the four about batch operations.
+// ListWorkflowExecutions, CountWorkflowExecutions, and the four about batch operations.
 const (
 	VerbListExecutions  = "list"
 	VerbCountExecutions = "count"
-	VerbListAttributes  = "attributes"
 	VerbStartBatch      = "batch-start"
 	VerbStopBatch       = "batch-stop"
 	VerbDescribeBatch   = "batch-describe"

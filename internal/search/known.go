@@ -32,15 +32,6 @@ func (j *journals) added(ctx context.Context, tx *sql.Tx, namespace string, m *b
 	return err
 }
 
-// AttributeTypes returns the search attributes that executions and schedules of a namespace have, or have had, themselves, and their types.
-func (x *Index) AttributeTypes(ctx context.Context, namespace string) (types map[string]enums.IndexedValueType, err error) {
-	err = x.read(x.executions, func(d *database) (err error) {
-		types, err = d.types(ctx, "attribute_types", namespace)
-		return err
-	})
-	return types, err
-}
-
 func (d *database) types(ctx context.Context, table, namespace string) (map[string]enums.IndexedValueType, error) {
 	rows, err := d.reader.QueryContext(ctx, "SELECT name, type FROM "+table+" WHERE namespace = ?", namespace)
 	if err != nil {

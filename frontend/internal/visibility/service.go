@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
@@ -64,8 +63,6 @@ func (s *service) handle(ctx context.Context, subject string, data []byte) (resp
 		response, err = answer(ctx, namespace, data, &workflowservice.ListWorkflowExecutionsRequest{}, s.list)
 	case subjects.VerbCountExecutions:
 		response, err = answer(ctx, namespace, data, &workflowservice.CountWorkflowExecutionsRequest{}, s.count)
-	case subjects.VerbListAttributes:
-		response, err = answer(ctx, namespace, data, &operatorservice.ListSearchAttributesRequest{}, s.attributes)
 	case subjects.VerbStartBatch:
 		response, err = answer(ctx, namespace, data, &workflowservice.StartBatchOperationRequest{}, s.config.Batches.Start)
 	case subjects.VerbStopBatch:
@@ -197,12 +194,4 @@ func (s *service) count(
 		response.Groups = append(response.Groups, groupOf(q.Group, g))
 	}
 	return response, err
-}
-
-func (s *service) attributes(
-	ctx context.Context, r *operatorservice.ListSearchAttributesRequest,
-) (*operatorservice.ListSearchAttributesResponse, error) {
-	s.config.Index.AwaitExecutions(ctx, indexWait)
-	types, err := s.config.Index.AttributeTypes(ctx, r.Namespace)
-	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: types}, err
 }
