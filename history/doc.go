@@ -5,6 +5,9 @@
 // process has appended an entry in between, the pool reads that entry and decides again. What a request is refused for, or told without an
 // entry, is checked against the end of the journal first, because another process may have changed it.
 //
+// The process works on many workflow IDs at once, and on one thing of each. Many requests that wait for the turn of one workflow ID keep nobody else
+// waiting.
+//
 // Those who ask send the requests about one execution to one process, its owner (internal/owners), so that its memory is up to date. Nothing
 // here depends on that.
 //

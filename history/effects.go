@@ -57,8 +57,6 @@ func (s *Service) inBackground(do func(context.Context) error, ended func(error)
 	}
 	begun := s.spawn(func() {
 		defer func() { <-s.room }()
-		s.busy <- struct{}{} // whoever has it has it for a bounded time
-		defer func() { <-s.busy }()
 		ctx, cancel := context.WithTimeout(s.work, effectsLimit)
 		defer cancel()
 		ended(do(ctx))
@@ -107,19 +105,8 @@ func each[T any](all []T, do func(T) error) (todo []func() error) {
 // offer offers one task to workers, or puts it into the backlog.
 func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer) error {
 	queue, waiting := backlog.TaskOf(key, &o)
-	poller, err := s.offers.Offer(ctx, queue, o.Patience)
-	if o.Normal != "" && err == nil {
-		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyTaken)
-	}
-	if errors.Is(err, offer.ErrNobody) && o.Normal != "" {
-		metrics.StickyOffers.Add(ctx, 1, key.Namespace, metrics.StickyMissed)
-		queue.Name = o.Normal
-		poller, err = s.offers.Offer(ctx, queue, execution.NormalPatience)
-	}
-	switch {
-	case errors.Is(err, offer.ErrNobody):
-		return s.offers.Store(ctx, queue, waiting)
-	case err != nil:
+	poller, stored, err := s.findPoll(ctx, &queue, waiting, &o)
+	if stored || err != nil {
 		return err
 	}
 	err = s.start(ctx, key, offer.Start{Task: waiting, Poller: poller}, queue.Name)
@@ -127,6 +114,29 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 		return nil // the task is no longer wanted
 	}
 	return err
+}
+
+// findPoll reserves a poll for a task, or puts the task into the backlog. The queue becomes the normal one if nobody is at the sticky one.
+func (s *Service) findPoll(ctx context.Context, queue *offer.Queue, waiting offer.Task, o *execution.Offer) (poller offer.Poller, stored bool, err error) {
+	select {
+	case s.offering <- struct{}{}:
+		defer func() { <-s.offering }()
+	case <-ctx.Done():
+		return poller, false, ctx.Err()
+	}
+	poller, err = s.offers.Offer(ctx, *queue, o.Patience)
+	if o.Normal != "" && err == nil {
+		metrics.StickyOffers.Add(ctx, 1, queue.Namespace, metrics.StickyTaken)
+	}
+	if errors.Is(err, offer.ErrNobody) && o.Normal != "" {
+		metrics.StickyOffers.Add(ctx, 1, queue.Namespace, metrics.StickyMissed)
+		queue.Name = o.Normal
+		poller, err = s.offers.Offer(ctx, *queue, execution.NormalPatience)
+	}
+	if errors.Is(err, offer.ErrNobody) {
+		return poller, true, s.offers.Store(ctx, *queue, waiting)
+	}
+	return poller, false, err
 }
 
 // start notes that a task has been started, and hands it to the poll that is reserved for it. Whatever goes wrong, the poll is set free. The

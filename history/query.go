@@ -50,6 +50,11 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
+	of := s.slots.use(key, s.shardOf(key)) // so that the queries of one workflow do not fill the process
+	if of == nil {
+		return nil, errBusyWorkflow
+	}
+	defer s.slots.release(of, unchanged)
 	q := &query{Service: s, key: key, request: r, id: s.config.NewID(), answers: make(chan *nats.Msg, 1)}
 	run, err := q.ready(ctx)
 	if err != nil {

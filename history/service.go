@@ -24,14 +24,18 @@ import (
 )
 
 const (
-	// concurrency is how many requests are worked on at once; most of them wait for NATS. requestLimit bounds a request, also a query that
-	// waits for a worker.
-	concurrency  = 1024
+	// concurrency is how many workflow IDs are worked on at once; most of the work is to wait for NATS.
+	concurrency = 1024
+	// maxRequests is how many requests may be in this process; further ones are refused. They wait for the turn of their workflow ID, or for a worker that
+	// answers a query, and keep nobody else waiting. requestLimit bounds each of them.
+	maxRequests  = 16384
 	requestLimit = time.Minute
 	// maxEffects is how many entries may have work that is not done, in this process. Further ones are left to the consumer.
-	maxEffects = 8192
-	// effectsAtOnce is how many of them are worked on at once. A sticky queue may keep one for some seconds.
-	effectsAtOnce = 2048
+	maxEffects = 16384
+	// maxUsers is how many may want the turn of one workflow ID at once: so one execution takes a quarter of the room for requests and effects, at most.
+	maxUsers = maxRequests / 4
+	// offersAtOnce is how many tasks are offered at once. A sticky queue may keep one for some seconds.
+	offersAtOnce = 2048
 )
 
 // Service is one process's share of the pool. Make it with New, run it once.
@@ -50,8 +54,9 @@ type Service struct {
 
 	// open ends when the service begins to stop, and work when the time for that is over. Work is the context of what goes on without a request.
 	open, work context.Context
+	working    chan struct{} // one element for each workflow ID that is worked on
 	room       chan struct{} // one element for each entry whose work is not done
-	busy       chan struct{} // one element for each that is worked on
+	offering   chan struct{} // one element for each task that is offered
 
 	mu       sync.Mutex
 	stopping bool
@@ -66,7 +71,8 @@ func New(config Config) (*Service, error) {
 	}
 	s := &Service{
 		config: config, log: flood.Limit(config.Logger), slots: newSlots(config.Executions, config.Bytes), ready: make(chan struct{}),
-		commits: newCommits(processOf(config.NewID()), config.Conn), room: make(chan struct{}, maxEffects), busy: make(chan struct{}, effectsAtOnce),
+		commits: newCommits(processOf(config.NewID()), config.Conn), working: make(chan struct{}, concurrency),
+		room: make(chan struct{}, maxEffects), offering: make(chan struct{}, offersAtOnce),
 	}
 	s.verbs = s.allVerbs()
 	return s, nil
@@ -113,7 +119,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	})()
 	server, err := call.Serve(work, call.Config{
 		Conn: s.config.Conn, Handle: s.handle, Logger: s.config.Logger, Queue: subjects.PoolHistory,
-		Concurrency: concurrency, Timeout: requestLimit,
+		Concurrency: maxRequests, Room: maxRequests, Timeout: requestLimit,
 	}, s.config.Names.Executions(), s.config.Names.ExecutionsAt(s.commits.process))
 	if err != nil {
 		return fmt.Errorf("history: %w", err)

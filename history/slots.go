@@ -14,7 +14,7 @@ import (
 type slot struct {
 	key   schedule.Key
 	shard int
-	// users is how many want the turn or have it, and bytes what the slot counts for in the cache. The lock of slots guards both.
+	// users is how many want the turn, or have it, or wait for an answer to a query, and bytes what the slot counts for in the cache. The lock of slots guards both.
 	users int
 	bytes int64
 
@@ -65,7 +65,7 @@ func newSlots(maxIdle int, maxBytes int64) *slots {
 	return s
 }
 
-// use returns the slot of a key. The caller passes it to release.
+// use returns the slot of a key, which the caller passes to release; nil if it has as many users as it may.
 func (s *slots) use(key schedule.Key, shard int) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,6 +73,9 @@ func (s *slots) use(key schedule.Key, shard int) *slot {
 	if found == nil {
 		found = &slot{key: key, shard: shard, turn: make(chan struct{}, 1)}
 		s.all[key] = found
+	}
+	if found.users == maxUsers {
+		return nil
 	}
 	if found.users == 0 && s.idle.Remove(key) {
 		s.bytes -= found.bytes

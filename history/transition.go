@@ -38,26 +38,47 @@ func errNoRun(key schedule.Key, runID string) error {
 	return serviceerror.NewNotFound(fmt.Sprintf("workflow execution not found for workflow ID %q and run ID %q", key.ID, runID))
 }
 
-// with calls do with the turn of a workflow ID.
+// errBusyWorkflow: too many want the turn of a workflow ID.
+var errBusyWorkflow = serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW, "the workflow is busy: try again")
+
+// with calls do with the turn of a workflow ID. Do must not call with.
 func (s *Service) with(ctx context.Context, key schedule.Key, do func(*slot) error) error {
 	of := s.slots.use(key, s.shardOf(key))
+	if of == nil {
+		return errBusyWorkflow
+	}
+	if err := s.takeTurn(ctx, of); err != nil {
+		s.slots.release(of, unchanged)
+		return err
+	}
+	defer func() {
+		size := of.size()
+		<-s.working
+		<-of.turn
+		s.slots.release(of, size)
+	}()
+	return do(of)
+}
+
+// takeTurn waits for the turn of a workflow ID, and only then for one of those of the process. So many who wait for one workflow ID keep nobody else
+// waiting. Turns are given in the order in which they were wanted.
+func (s *Service) takeTurn(ctx context.Context, of *slot) error {
 	limit := time.NewTimer(turnLimit)
 	defer limit.Stop()
 	select {
 	case of.turn <- struct{}{}:
 	case <-ctx.Done():
-		s.slots.release(of, unchanged)
 		return ctx.Err()
 	case <-limit.C:
-		s.slots.release(of, unchanged)
-		return serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW, "the workflow is busy: try again")
+		return errBusyWorkflow
 	}
-	defer func() {
-		size := of.size()
+	select {
+	case s.working <- struct{}{}:
+		return nil
+	case <-ctx.Done():
 		<-of.turn
-		s.slots.release(of, size)
-	}()
-	return do(of)
+		return ctx.Err()
+	}
 }
 
 // transition decides what becomes of an input, appends the entry, and returns what to reply. What the entry makes due is done afterwards. ctx

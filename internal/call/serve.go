@@ -24,7 +24,7 @@ import (
 const (
 	// defaultConcurrency is how many requests a server works on at once.
 	defaultConcurrency = 256
-	// roomFactor is how many requests may be inside a server, for each one that it works on. It refuses further ones.
+	// roomFactor is how many requests may be inside a server by default, for each one that it works on.
 	roomFactor = 16
 	// drainLimit bounds how long Close waits for NATS to say that no further request comes.
 	drainLimit = 2 * time.Second
@@ -43,6 +43,9 @@ type Config struct {
 	Queue string
 	// Concurrency is how many requests are worked on at once. Default: 256.
 	Concurrency int
+	// Room is how many requests may be inside the server, those that wait for others included. It refuses further ones. Default: 16 for each one that is
+	// worked on.
+	Room int
 	// Timeout bounds the work on one request, also if its caller would wait longer. Default: ten seconds.
 	Timeout time.Duration
 }
@@ -67,12 +70,15 @@ func Serve(ctx context.Context, config Config, subjects ...string) (*Server, err
 	if config.Concurrency == 0 {
 		config.Concurrency = defaultConcurrency
 	}
+	if config.Room == 0 {
+		config.Room = roomFactor * config.Concurrency
+	}
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
 	s := &Server{
 		config: config, log: flood.Limit(config.Logger), ctx: ctx,
-		room: make(chan struct{}, roomFactor*config.Concurrency), turns: make(chan struct{}, config.Concurrency),
+		room: make(chan struct{}, config.Room), turns: make(chan struct{}, config.Concurrency),
 	}
 	for _, subject := range subjects {
 		if err := s.listen(subject); err != nil {
