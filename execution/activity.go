@@ -90,24 +90,22 @@ func after(from time.Time, timeout time.Duration) time.Time {
 }
 
 // nextTimeout returns what times out next of an activity, and when; zero if nothing does. Of several at the same time, the first in the order below
-// counts, as in Temporal: an activity that nobody took within its schedule-to-close timeout has no schedule-to-start timeout of its own, so both come at
-// once, and the latter says better what was missing. While an activity is paused, only an attempt that a worker has can time out.
+// counts, as in Temporal. An activity without a schedule-to-start timeout of its own has to be taken within its schedule-to-close timeout, so both come
+// at once, and the former says better what was missing. While an activity is paused, only an attempt that a worker has can time out.
 func (r *Run) nextTimeout(a *Activity) (at time.Time, kind enumspb.TimeoutType) {
 	consider := func(t time.Time, of enumspb.TimeoutType) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at, kind = t, of
 		}
 	}
-	started, waits := !a.Started.IsZero(), a.Waiting || a.paused()
-	if started {
-		consider(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
-	} else if !waits {
+	if a.Started.IsZero() && !a.Waiting && !a.paused() {
 		consider(after(a.Due, a.Attributes.GetScheduleToStartTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)
 	}
 	if !a.paused() {
 		consider(a.expires(), enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE)
 	}
-	if started {
+	if !a.Started.IsZero() {
+		consider(after(a.Started, a.Attributes.GetStartToCloseTimeout().AsDuration()), enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
 		consider(r.heartbeatDue(a), enumspb.TIMEOUT_TYPE_HEARTBEAT)
 	}
 	return at, kind
