@@ -62,7 +62,7 @@ var missingFeatures = []missing{
 		"DeprecateNamespace", "SoftDeleteNamespace", "RestoreNamespace", "DescribeNamespaceRestore",
 	}},
 	{"remote clusters", "remote clusters are not implemented: a cluster of NATS servers keeps the replicas", []string{
-		"AddOrUpdateRemoteCluster", "RemoveRemoteCluster", "ListClusters",
+		"AddOrUpdateRemoteCluster", "RemoveRemoteCluster",
 	}},
 }
 

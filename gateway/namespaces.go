@@ -36,9 +36,9 @@ func (s *workflowService) RegisterNamespace(
 ) (*workflowservice.RegisterNamespaceResponse, error) {
 	switch {
 	case request.IsGlobalNamespace, len(request.Clusters) > 1:
-		return nil, serviceerror.NewUnimplemented("replication between clusters is not implemented")
+		return nil, errNotReplicated
 	case request.HistoryArchivalState == enums.ARCHIVAL_STATE_ENABLED, request.VisibilityArchivalState == enums.ARCHIVAL_STATE_ENABLED:
-		return nil, serviceerror.NewUnimplemented("archival is not implemented")
+		return nil, errNotArchived
 	case request.OwnerEmail != "", len(request.Data) > 0:
 		return nil, errOnlyDescription
 	}
@@ -67,7 +67,14 @@ func keeping(limits schedule.NamespaceLimits, retention *durationpb.Duration) (s
 	return limits, nil
 }
 
-var errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
+// Temporal's settings of a namespace that are not here.
+var (
+	errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
+	errOnlyRetention   = serviceerror.NewUnimplemented("of the configuration of a namespace only the retention is implemented: carillon namespace update " +
+		"sets its limits")
+	errNotReplicated = serviceerror.NewUnimplemented("replication between clusters is not implemented: a cluster of NATS servers keeps the replicas")
+	errNotArchived   = serviceerror.NewUnimplemented("archival is not implemented: executions that have ended are kept for the retention of their namespace")
+)
 
 // DescribeNamespace describes a namespace, by its name or ID.
 func (s *workflowService) DescribeNamespace(
@@ -145,9 +152,13 @@ func (s *workflowService) UpdateNamespace(
 ) (*workflowservice.UpdateNamespaceResponse, error) {
 	info := request.GetUpdateInfo()
 	switch {
-	case setsAnything(request.Config), proto.Size(request.ReplicationConfig) > 0, request.PromoteNamespace, request.DeleteBadBinary != "":
-		return nil, serviceerror.NewUnimplemented("of the configuration of a namespace only the retention is implemented: carillon namespace update " +
-			"sets its limits")
+	case request.PromoteNamespace, proto.Size(request.ReplicationConfig) > 0:
+		return nil, errNotReplicated
+	case request.GetConfig().GetHistoryArchivalState() == enums.ARCHIVAL_STATE_ENABLED,
+		request.GetConfig().GetVisibilityArchivalState() == enums.ARCHIVAL_STATE_ENABLED:
+		return nil, errNotArchived
+	case setsAnything(request.Config), request.DeleteBadBinary != "":
+		return nil, errOnlyRetention
 	case info.GetOwnerEmail() != "", len(info.GetData()) > 0, info.GetState() != enums.NAMESPACE_STATE_UNSPECIFIED:
 		return nil, errOnlyDescription
 	}

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/replication/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -127,14 +128,19 @@ func TestNamespacesRefuse(t *testing.T) {
 	require.ErrorAs(t, err, &invalid)
 	_, err = in.DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Id: "x"})
 	require.ErrorAs(t, err, &notFound)
-	_, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
-		Namespace: "default", UpdateInfo: &namespace.UpdateNamespaceInfo{OwnerEmail: "a@b"},
-	})
-	require.ErrorAs(t, err, &unimplemented)
-	_, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
-		Namespace: "default", Config: &namespace.NamespaceConfig{HistoryArchivalState: enums.ARCHIVAL_STATE_ENABLED},
-	})
-	require.ErrorAs(t, err, &unimplemented)
+	for says, r := range map[string]*workflowservice.UpdateNamespaceRequest{
+		"owner and data":                  {UpdateInfo: &namespace.UpdateNamespaceInfo{OwnerEmail: "a@b"}},
+		"archival is":                     {Config: &namespace.NamespaceConfig{HistoryArchivalState: enums.ARCHIVAL_STATE_ENABLED}},
+		"archival is not implemented":     {Config: &namespace.NamespaceConfig{VisibilityArchivalState: enums.ARCHIVAL_STATE_ENABLED}},
+		"replication between clusters":    {ReplicationConfig: &replication.NamespaceReplicationConfig{ActiveClusterName: "other"}},
+		"replication between clusters is": {PromoteNamespace: true},
+		"only the retention":              {DeleteBadBinary: "x"},
+	} {
+		r.Namespace = "default"
+		_, err = in.UpdateNamespace(t.Context(), r)
+		require.ErrorAs(t, err, &unimplemented)
+		assert.ErrorContains(t, err, says)
+	}
 	for _, keep := range []time.Duration{-time.Hour, time.Hour - 1, schedule.MaxWorkflowRetention + 1} {
 		_, err = in.UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
 			Namespace: "default", Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(keep)},

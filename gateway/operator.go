@@ -18,6 +18,19 @@ type operatorService struct {
 	*Gateway
 }
 
+// ListClusters returns a single page with this installation. Clusters of Temporal that replicate each other, which it is for, are not here;
+// what the other fields say of them stays empty.
+func (s *operatorService) ListClusters(
+	context.Context, *operatorservice.ListClustersRequest,
+) (*operatorservice.ListClustersResponse, error) {
+	return &operatorservice.ListClustersResponse{Clusters: []*operatorservice.ClusterMetadata{{
+		ClusterName:         s.config.Names.Prefix(),
+		ClusterId:           s.clusterID(),
+		HistoryShardCount:   int32(s.config.Shards),
+		IsConnectionEnabled: true,
+	}}}, nil
+}
+
 // DeleteNamespace deletes a namespace with everything in it.
 func (s *operatorService) DeleteNamespace(
 	ctx context.Context, request *operatorservice.DeleteNamespaceRequest,

@@ -56,7 +56,7 @@ func (s *workflowService) GetClusterInfo(
 			"temporal-cli": "<2.0.0", "temporal-ui": "<3.0.0",
 		},
 		ServerVersion:     speaks,
-		ClusterId:         s.identify("installation"),
+		ClusterId:         s.clusterID(),
 		ClusterName:       s.config.Names.Prefix(),
 		HistoryShardCount: int32(s.config.Shards),
 		PersistenceStore:  storage,
@@ -66,6 +66,9 @@ func (s *workflowService) GetClusterInfo(
 		}},
 	}, nil
 }
+
+// clusterID is the ID of the installation.
+func (g *Gateway) clusterID() string { return g.identify("installation") }
 
 // identify returns an ID, as Temporal has one, for something that has only a name here. It is the same in all gateways of the installation.
 func (g *Gateway) identify(name string) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -29,6 +30,14 @@ func TestSystemInfo(t *testing.T) {
 	assert.EqualValues(t, shards, cluster.HistoryShardCount)
 	assert.NotEmpty(t, cluster.ClusterId)
 	assert.Equal(t, "1.2.3", cluster.VersionInfo.Current.Version)
+	list, err := in.operators.ListClusters(t.Context(), &operatorservice.ListClustersRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.Clusters, 1, "an installation is a cluster without others")
+	assert.Equal(t, cluster.ClusterName, list.Clusters[0].ClusterName)
+	assert.Equal(t, cluster.ClusterId, list.Clusters[0].ClusterId)
+	assert.Equal(t, cluster.HistoryShardCount, list.Clusters[0].HistoryShardCount)
+	assert.True(t, list.Clusters[0].IsConnectionEnabled)
+	assert.Empty(t, list.NextPageToken)
 }
 
 // TestUnknownMethod: what Temporal's definitions do not have yet is unknown. SDKs look for these words.
