@@ -87,6 +87,9 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 	}, nil
 }
 
+// In returns a client on the same connection that speaks for another namespace.
+func (c *Client) In(namespace string) (*Client, error) { return c.With(namespace, c.identity) }
+
 // With returns a client on the same connection that speaks for another namespace and names another caller.
 func (c *Client) With(namespace, identity string) (*Client, error) {
 	if err := schedule.ValidateNamespace(namespace); err != nil {

@@ -17,6 +17,9 @@ type endpoint struct {
 	// thing is one of subjects.Thing…; empty means a schedule.
 	thing string
 	verb  string
+	// http are the methods and paths of the verb in the HTTP API, and the status of success if that is not 200. A path is below that of the
+	// namespace, unless it begins with a slash. Its parameters are fields of the request.
+	http string
 	// summary, request and reply are for people who ask the service what it offers.
 	summary, request, reply string
 	handle                  handler
@@ -59,7 +62,7 @@ func (e *endpoint) subject(names subjects.Names) string {
 	return names.API("*", cmp.Or(e.thing, subjects.ThingSchedule), e.verb)
 }
 
-// endpoints returns all verbs. A new verb is one entry here, with its summary and with [reads] or [writes] around its function.
+// endpoints returns all verbs. A new verb is one entry here, with its paths, its summary and with [reads] or [writes] around its function.
 func endpoints(s *schedules.Service) []*endpoint {
 	return slices.Concat(
 		writeEndpoints(s), runEndpoints(s), calendarEndpoints(s), bulkEndpoints(s), readEndpoints(s),
@@ -71,53 +74,59 @@ func endpoints(s *schedules.Service) []*endpoint {
 func writeEndpoints(s *schedules.Service) []*endpoint {
 	return []*endpoint{
 		{
-			verb: "create", summary: "Create a schedule; idempotent by requestId", handle: writes(s.Create),
+			verb: "create", http: "POST schedules 201", summary: "Create a schedule; idempotent by requestId", handle: writes(s.Create),
 			request: "{id, spec, action, policies, state, requestId?, triggerNow?, backfills?}", reply: described,
 		},
 		{
-			verb: "update", summary: "Replace spec, action, policies and state; idempotent by requestId",
+			verb: "update", http: "PUT schedules/{id}", summary: "Replace spec, action, policies and state; idempotent by requestId",
 			handle:  writes(s.Update),
 			request: "{id, spec, action, policies, state, conflictToken?, requestId?}", reply: described,
 		},
 		{
-			verb: "patch", summary: "Do several things at once: all or none; idempotent by requestId",
+			verb: "patch", http: "PATCH schedules/{id}", summary: "Do several things at once: all or none; idempotent by requestId",
 			handle:  writes(s.Patch),
 			request: "{id, pause?, unpause?, trigger?, backfills?, skip?, unskip?, conflictToken?, requestId?}",
 			reply:   described,
 		},
 		{
-			verb: "delete", handle: writes(s.Delete),
+			verb: "delete", http: "DELETE schedules/{id}", handle: writes(s.Delete),
 			summary: "Delete a schedule; queued runs are withdrawn, others go on, or as runs says; idempotent by requestId",
 			request: "{id, runs?, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: writes(s.Pause),
+			verb: "pause", http: "POST schedules/{id}/pause",
+			summary: "Stop automated actions; idempotent by requestId", handle: writes(s.Pause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "unpause", summary: "Resume automated actions; idempotent by requestId", handle: writes(s.Unpause),
+			verb: "unpause", http: "POST schedules/{id}/unpause",
+			summary: "Resume automated actions; idempotent by requestId", handle: writes(s.Unpause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "skip", summary: "Pass over times to come; idempotent by requestId", handle: writes(s.Skip),
+			verb: "skip", http: "POST schedules/{id}/skip",
+			summary: "Pass over times to come; idempotent by requestId", handle: writes(s.Skip),
 			request: "{id, count?, times?, note?, requestId?}", reply: "{id, skips}",
 		},
 		{
-			verb: "unskip", summary: "Skip times no more, all of them or some; idempotent by requestId",
+			verb: "unskip", http: "POST schedules/{id}/unskip", summary: "Skip times no more, all of them or some; idempotent by requestId",
 			handle: writes(s.Unskip), request: "{id, times?, requestId?}", reply: "{id, skips}",
 		},
 		{
-			verb: "trigger", summary: "Start one run now, paused or not; idempotent by requestId", handle: writes(s.Trigger),
+			verb: "trigger", http: "POST schedules/{id}/trigger",
+			summary: "Start one run now, paused or not; idempotent by requestId", handle: writes(s.Trigger),
 			request: "{id, overlap?, note?, input?, headers?, memo?, requestId?}", reply: "{id, triggerId}",
 		},
 		{
-			verb: "backfill", summary: "Start a run for every time of a range; idempotent by requestId",
+			verb: "backfill", http: "POST schedules/{id}/backfills",
+			summary: "Start a run for every time of a range; idempotent by requestId",
 			handle:  writes(s.Backfill),
 			request: "{id, start, end, overlap?, note?, requestId?}", reply: "{id, backfillId}",
 		},
 		{
-			verb: "cancelBackfill", summary: "End a backfill, or take back a trigger that waits; idempotent by requestId",
-			handle: writes(s.CancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
+			verb: "cancelBackfill", http: "DELETE schedules/{id}/backfills/{backfillId}",
+			summary: "End a backfill, or take back a trigger that waits; idempotent by requestId",
+			handle:  writes(s.CancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
 		},
 	}
 }
@@ -183,13 +192,15 @@ func runEndpoints(s *schedules.Service) []*endpoint {
 	const request, reply = "{id, run, reason?, requestId?}", "{run}"
 	return []*endpoint{
 		{
-			verb: "cancelRun", summary: "Ask a run in progress to stop; its code decides how", request: request, reply: reply,
+			verb: "cancelRun", http: "POST schedules/{id}/runs/{run}/cancel",
+			summary: "Ask a run in progress to stop; its code decides how", request: request, reply: reply,
 			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
 				return s.EndRun(ctx, namespace, schedule.ControlCancel, req)
 			}),
 		},
 		{
-			verb: "terminateRun", summary: "End a run in progress at once", request: request, reply: reply,
+			verb: "terminateRun", http: "POST schedules/{id}/runs/{run}/terminate",
+			summary: "End a run in progress at once", request: request, reply: reply,
 			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
 				return s.EndRun(ctx, namespace, schedule.ControlTerminate, req)
 			}),
@@ -201,35 +212,41 @@ func runEndpoints(s *schedules.Service) []*endpoint {
 func readEndpoints(s *schedules.Service) []*endpoint {
 	return []*endpoint{
 		{
-			verb: "describe", summary: "Describe a schedule", handle: reads(s.Describe),
+			verb: "describe", http: "GET schedules/{id}", summary: "Describe a schedule", handle: reads(s.Describe),
 			request: "{id}", reply: described,
 		},
 		{
-			verb: "list", summary: "List the schedules of the namespace by ID, or those that a query finds", handle: reads(s.List),
+			verb: "list", http: "GET schedules",
+			summary: "List the schedules of the namespace by ID, or those that a query finds", handle: reads(s.List),
 			request: "{pageSize?, pageToken?, prefix?, query?}", reply: "{schedules, nextPageToken?, indexedUpTo?}",
 		},
 		{
-			verb: "count", summary: "Count the schedules of the namespace, or those that a query finds", handle: reads(s.Count),
+			verb: "count", http: "GET schedules:count",
+			summary: "Count the schedules of the namespace, or those that a query finds", handle: reads(s.Count),
 			request: "{prefix?, query?}", reply: "{count, indexedUpTo?}",
 		},
 		{
-			verb: "matchingTimes", summary: "List the times a schedule gives in a range", handle: reads(s.MatchingTimes),
+			verb: "matchingTimes", http: "GET schedules/{id}/matching-times",
+			summary: "List the times a schedule gives in a range", handle: reads(s.MatchingTimes),
 			request: "{id, from, to}", reply: "{times, more?}",
 		},
 		{
-			verb: "preview", summary: "List the times of a spec that is not stored", handle: reads(s.Preview),
+			verb: "preview", http: "POST schedules:preview",
+			summary: "List the times of a spec that is not stored", handle: reads(s.Preview),
 			request: "{spec, id?, from?, count?}", reply: "{times, more?, words, warnings?}",
 		},
 		{
-			verb: "history", summary: "Read the events of a schedule, or of the namespace", handle: reads(s.History),
+			verb: "history", http: "GET schedules/{id}/events, GET events",
+			summary: "Read the events of a schedule, or of the namespace", handle: reads(s.History),
 			request: "{id?, kinds?, from?, to?, newest?, pageSize?, pageToken?}", reply: "{events, nextPageToken?}",
 		},
 		{
-			verb: "runs", summary: "List the newest runs of a schedule, or of the namespace", handle: reads(s.Runs),
+			verb: "runs", http: "GET schedules/{id}/runs, GET runs",
+			summary: "List the newest runs of a schedule, or of the namespace", handle: reads(s.Runs),
 			request: "{id?, status?, from?, pageSize?}", reply: "{runs}",
 		},
 		{
-			verb: "run", summary: "Describe one run of a schedule", handle: reads(s.Run),
+			verb: "run", http: "GET schedules/{id}/runs/{run}", summary: "Describe one run of a schedule", handle: reads(s.Run),
 			request: "{id, run}", reply: "the run, with events: what happened to it",
 		},
 	}
@@ -242,26 +259,28 @@ const describedCalendar = "the calendar, with info: what became of it"
 func calendarEndpoints(s *schedules.Service) []*endpoint {
 	return []*endpoint{
 		{
-			thing: subjects.ThingCalendar, verb: "create", summary: "Create a named calendar; idempotent by requestId",
+			thing: subjects.ThingCalendar, verb: "create", http: "POST calendars 201",
+			summary: "Create a named calendar; idempotent by requestId",
 			handle:  writes(s.Calendars.Create),
 			request: "{name, dates?, windows?, requestId?}", reply: describedCalendar,
 		},
 		{
-			thing: subjects.ThingCalendar, verb: "update",
+			thing: subjects.ThingCalendar, verb: "update", http: "PUT calendars/{name}",
 			summary: "Replace dates and windows, and plan all schedules anew that use the calendar; idempotent by requestId",
 			handle:  writes(s.Calendars.Update),
 			request: "{name, dates?, windows?, conflictToken?, requestId?}", reply: describedCalendar,
 		},
 		{
-			thing: subjects.ThingCalendar, verb: "delete", summary: "Delete a calendar that no schedule uses; idempotent by requestId",
-			handle: writes(s.Calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
+			thing: subjects.ThingCalendar, verb: "delete", http: "DELETE calendars/{name}",
+			summary: "Delete a calendar that no schedule uses; idempotent by requestId",
+			handle:  writes(s.Calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
-			thing: subjects.ThingCalendar, verb: "describe", summary: "Describe a calendar",
+			thing: subjects.ThingCalendar, verb: "describe", http: "GET calendars/{name}", summary: "Describe a calendar",
 			handle: reads(s.Calendars.Describe), request: "{name}", reply: describedCalendar,
 		},
 		{
-			thing: subjects.ThingCalendar, verb: "list", summary: "List the calendars of the namespace by name",
+			thing: subjects.ThingCalendar, verb: "list", http: "GET calendars", summary: "List the calendars of the namespace by name",
 			handle: reads(s.Calendars.List), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
 		},
 	}
@@ -272,23 +291,26 @@ func bulkEndpoints(s *schedules.Service) []*endpoint {
 	const describedBulk = "the operation, with how far it has come"
 	return []*endpoint{
 		{
-			thing: subjects.ThingBulk, verb: "start",
+			thing: subjects.ThingBulk, verb: "start", http: "POST bulk-operations 202",
 			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
 			handle:  writes(s.Bulk.Start),
 			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, runs?, rate?, dryRun?, requestId?}",
 			reply:   "{jobId, count, ids?}",
 		},
 		{
-			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: reads(s.Bulk.Describe),
+			thing: subjects.ThingBulk, verb: "describe", http: "GET bulk-operations/{jobId}",
+			summary: "Describe a bulk operation", handle: reads(s.Bulk.Describe),
 			request: "{jobId}", reply: describedBulk,
 		},
 		{
-			thing: subjects.ThingBulk, verb: "list", summary: "List the bulk operations of the namespace, the newest first",
-			handle: reads(s.Bulk.List), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
+			thing: subjects.ThingBulk, verb: "list", http: "GET bulk-operations",
+			summary: "List the bulk operations of the namespace, the newest first",
+			handle:  reads(s.Bulk.List), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
 		},
 		{
-			thing: subjects.ThingBulk, verb: "cancel", summary: "End a bulk operation; what it has done stays done",
-			handle: writes(s.Bulk.Cancel), request: "{jobId}", reply: describedBulk,
+			thing: subjects.ThingBulk, verb: "cancel", http: "POST bulk-operations/{jobId}/cancel",
+			summary: "End a bulk operation; what it has done stays done",
+			handle:  writes(s.Bulk.Cancel), request: "{jobId}", reply: describedBulk,
 		},
 	}
 }
@@ -300,35 +322,36 @@ const describedNamespace = "{name, description?, limits, freeze?, deleting?, inf
 func namespaceEndpoints(s *schedules.Service) []*endpoint {
 	all := []*endpoint{
 		{
-			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(s.Registry.Create),
+			verb: "create", http: "POST /namespaces/{namespace} 201", summary: "Create a namespace; idempotent by requestId", handle: writes(s.Registry.Create),
 			request: "{description?, limits?, requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "update", summary: "Replace description and limits; idempotent by requestId",
+			verb: "update", http: "PUT /namespaces/{namespace}", summary: "Replace description and limits; idempotent by requestId",
 			handle:  writes(s.Registry.Update),
 			request: "{description?, limits?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
+			verb: "delete", http: "DELETE /namespaces/{namespace}", summary: "Delete a namespace in the background, by force with all its schedules",
 			handle:  writes(s.Registry.Delete),
 			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
+			verb: "freeze", http: "POST freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
 			handle:  writes(s.Registry.Freeze),
 			request: "{reason, until?, for?, requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
+			verb: "unfreeze", http: "POST unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
 			handle:  writes(s.Registry.Unfreeze),
 			request: "{requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "describe", summary: "Describe a namespace", handle: reads(s.Registry.Describe),
+			verb: "describe", http: "GET /namespaces/{namespace}", summary: "Describe a namespace", handle: reads(s.Registry.Describe),
 			request: "{}", reply: "the namespace, with info.usage: what it makes of its limits",
 		},
 		{
-			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(s.Registry.List),
+			verb: "list", http: "GET /namespaces",
+			summary: "List the namespaces by name, on the subject without one", handle: reads(s.Registry.List),
 			request: "{pageSize?, pageToken?}", reply: "{namespaces, nextPageToken?}",
 		},
 	}

@@ -57,10 +57,7 @@ func hasZero(s *jsonschema.Schema) bool {
 
 // replySchema returns the JSON schema of a type that the API writes. A later release may add properties.
 func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
-	if published, ok := publishedAs[t]; ok {
-		t = published
-	}
-	return schemaOf(t, func(s *jsonschema.Schema) {
+	return schemaOf(published(t), func(s *jsonschema.Schema) {
 		if len(s.Properties) > 0 {
 			s.AdditionalProperties = nil
 		}
@@ -74,6 +71,14 @@ var publishedAs = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[schedules.HistoryReply](): reflect.TypeFor[schedule.HistoryReply](),
 	reflect.TypeFor[schedules.RunsReply]():    reflect.TypeFor[schedule.RunsReply](),
 	reflect.TypeFor[schedules.RunReply]():     reflect.TypeFor[schedule.RunReply](),
+}
+
+// published returns the type by which callers know a reply.
+func published(t reflect.Type) reflect.Type {
+	if known, ok := publishedAs[t]; ok {
+		return known
+	}
+	return t
 }
 
 // schemaOf returns the schema of a type. Types with a name of their own occur in it once, under $defs.

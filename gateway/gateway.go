@@ -46,8 +46,10 @@ type Gateway struct {
 	log    *slog.Logger
 	server *grpc.Server
 	health *health.Server
-	http   *http.Server
-	polls  *offer.Polls
+	// handler has the methods over HTTP, and http serves it; nil if another server does.
+	handler http.Handler
+	http    *http.Server
+	polls   *offer.Polls
 	// callers knows what clients with credentials may do.
 	callers *callers.Callers
 	limits  limits
@@ -86,15 +88,20 @@ func New(config Config) (*Gateway, error) {
 	grpc_health_v1.RegisterHealthServer(g.server, g.health)
 	reflection.Register(g.server)
 	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if g.handler, err = g.overHTTP(workflows, operators); err != nil {
+		g.callers.Close()
+		closeListeners(&config)
+		return nil, err
+	}
 	if config.HTTP != nil {
-		if g.http, err = g.httpServer(workflows, operators); err != nil {
-			g.callers.Close()
-			closeListeners(&config)
-			return nil, err
-		}
+		g.http = g.httpServer()
 	}
 	return g, nil
 }
+
+// Handler returns the methods as JSON over HTTP, for a server that serves other things as well. It must refuse requests that come from the pages
+// of other sites. Handler answers as long as Run runs.
+func (g *Gateway) Handler() http.Handler { return g.handler }
 
 func closeListeners(config *Config) {
 	if config.GRPC != nil {

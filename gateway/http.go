@@ -28,9 +28,8 @@ const (
 	maxHeader     = 16 << 10
 )
 
-// httpServer returns the server that has the methods as JSON over HTTP. Pages of other sites cannot use it through the browser of somebody who
-// may: their requests are refused.
-func (g *Gateway) httpServer(workflows *workflowService, operators *operatorService) (*http.Server, error) {
+// overHTTP returns the handler that has the methods as JSON over HTTP.
+func (g *Gateway) overHTTP(workflows *workflowService, operators *operatorService) (http.Handler, error) {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, newTemporalJSON(true)),
 		runtime.WithMarshalerOption(plainPayloads, newTemporalJSON(false)),
@@ -46,12 +45,17 @@ func (g *Gateway) httpServer(workflows *workflowService, operators *operatorServ
 	if err != nil {
 		return nil, fmt.Errorf("gateway: methods over HTTP: %w", err)
 	}
-	limited := http.MaxBytesHandler(mux, 2*maxRequest) // JSON needs more bytes than protobuf
+	return fromPeer(http.MaxBytesHandler(mux, 2*maxRequest)), nil // JSON needs more bytes than protobuf
+}
+
+// httpServer returns the server of the handler. Pages of other sites cannot use it through the browser of somebody who may: their requests are
+// refused.
+func (g *Gateway) httpServer() *http.Server {
 	return &http.Server{
-		Handler: http.NewCrossOriginProtection().Handler(fromPeer(limited)), TLSConfig: g.config.TLS,
+		Handler: http.NewCrossOriginProtection().Handler(g.handler), TLSConfig: g.config.TLS,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
-	}, nil
+	}
 }
 
 func (g *Gateway) serveHTTP() error {

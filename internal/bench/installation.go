@@ -147,7 +147,8 @@ func (i *installation) openGateway(ctx context.Context) (roles.Role, error) {
 		return roles.Role{}, fmt.Errorf("bench: listen for Temporal's clients: %w", err)
 	}
 	i.gateway = listener.Addr().String()
-	return i.cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: drain})
+	role, _, err := i.cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: drain})
+	return role, err
 }
 
 // loopback is a free port of this machine.

@@ -39,8 +39,10 @@ func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon 
 	if env == nil {
 		env = map[string]string{}
 	}
-	if _, set := env["CARILLON_GRPC"]; !set {
-		env["CARILLON_GRPC"] = off // many servers run side by side: only one could have the default address
+	for _, address := range []string{"CARILLON_GRPC", "CARILLON_CONSOLE"} {
+		if _, set := env[address]; !set {
+			env[address] = off // many servers run side by side: only one could have the default address
+		}
 	}
 	d := &daemon{process: process{env: env}, stop: cancel, exit: make(chan int, 1)}
 	ended := make(chan struct{})

@@ -43,10 +43,11 @@ const (
 	authNone = "none"
 )
 
-func (o *gatewayOptions) define(cmd *cobra.Command) {
+// define defines the flags. http is where the same is served over HTTP unless the flag says otherwise.
+func (o *gatewayOptions) define(cmd *cobra.Command, http string) {
 	addFlags(cmd, "Temporal's clients", func(flags *pflag.FlagSet) {
 		flags.StringVar(&o.grpc, "grpc", defaultGateway, "serve Temporal's clients, over gRPC, on `ADDRESS`; off for nowhere")
-		flags.StringVar(&o.http, "http-api", "127.0.0.1:8233", "serve the same as JSON over HTTP on `ADDRESS`; off for nowhere")
+		flags.StringVar(&o.http, "http-api", http, "serve the same as JSON over HTTP on `ADDRESS`; off for nowhere")
 		flags.StringVar(&o.cert, "grpc-cert", "", "serve Temporal's clients over TLS only, with the certificate of `FILE`")
 		flags.StringVar(&o.key, "grpc-key", "", "`FILE` of the key of that certificate")
 		flags.StringVar(&o.ca, "grpc-client-ca", "", "serve only clients with a certificate of the authorities of `FILE`")
@@ -175,8 +176,9 @@ func (a *app) gatewayCommand() *cobra.Command {
 			return roles.Role{}, err
 		}
 		config.Drain = roleDrain
-		return c.Gateway(config)
+		role, _, err := c.Gateway(config)
+		return role, err
 	})
-	o.define(cmd)
+	o.define(cmd, "127.0.0.1:8233")
 	return cmd
 }

@@ -96,6 +96,7 @@ func (a *app) roleCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.frontendCommand(),
 		a.gatewayCommand(),
+		a.consoleCommand(),
 		a.poolCommand("generator", "Run the role that finds out what is due", (*roles.Cluster).Generator),
 		a.invokerCommand(),
 		a.poolCommand("backfiller", "Run the role that works on manual requests", (*roles.Cluster).Backfiller),

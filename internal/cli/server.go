@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
@@ -39,6 +40,7 @@ type serverOptions struct {
 	search    searchOptions
 	actions   actionOptions
 	gateway   gatewayOptions
+	console   consoleOptions
 	http      httpOptions
 	watched   watchedOptions
 	// unused says which settings do not count because others choose another NATS server; it is empty if all count.
@@ -99,7 +101,8 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
 	o.actions.define(cmd)
-	o.gateway.define(cmd)
+	o.gateway.define(cmd, off) // the console serves it
+	o.console.define(cmd)
 	o.http.define(cmd)
 	o.watched.define(cmd)
 }
@@ -110,6 +113,9 @@ func (o *serverOptions) roles() []string {
 	names = append(names, "matching")
 	if !o.gateway.isOff() {
 		names = append(names, gatewayRole)
+	}
+	if !o.console.isOff() {
+		names = append(names, consoleRole)
 	}
 	if !o.noWorker {
 		names = append(names, "worker")
@@ -145,7 +151,7 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 	if err != nil {
 		return err
 	}
-	c := &console{app: a, options: o, cluster: cluster, url: server.url, started: started}
+	c := &terminal{app: a, options: o, cluster: cluster, url: server.url, started: started}
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
@@ -163,13 +169,13 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 
 // serverStages returns the roles in the order in which they stop:
 //
-//  1. the gateway and the frontend, which accept work
+//  1. the console, the gateway and the frontend, which accept work
 //  2. generator and backfiller, which create runs, and matching, which brings tasks to workers
 //  3. the worker, which executes them
 //  4. invoker and history, which record that they have ended
-//  5. the console, which shows all of this, and the connection
+//  5. the terminal, which shows all of this, and the connection
 func (a *app) serverStages(
-	ctx context.Context, log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
+	ctx context.Context, log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *terminal,
 ) ([]roles.Stage, error) {
 	front, ready, err1 := cluster.Frontend(o.search.SearchOptions)
 	generator, err2 := cluster.Generator()
@@ -181,7 +187,7 @@ func (a *app) serverStages(
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return nil, err
 	}
-	accept, err := serverGateway(ctx, cluster, o, c)
+	accept, err := a.serverDoors(ctx, cluster, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -196,19 +202,36 @@ func (a *app) serverStages(
 	}, nil
 }
 
-// serverGateway returns the gateway, unless it is off, and tells the console where it is.
-func serverGateway(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *console) (roles.Stage, error) {
-	if o.gateway.isOff() {
-		return nil, nil
+// serverDoors returns the gateway and the console, unless they are off, and tells the terminal where they are.
+func (a *app) serverDoors(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) (doors roles.Stage, err error) {
+	config := roles.ConsoleConfig{Identity: a.global.identity, Drain: serverDrain}
+	if !o.gateway.isOff() {
+		gateway, handler, err := serverGateway(ctx, cluster, o, c)
+		if err != nil {
+			return nil, err
+		}
+		config.Temporal, doors = handler, append(doors, gateway)
 	}
+	if o.console.isOff() {
+		return doors, nil
+	}
+	if config.Listener, err = o.console.listen(ctx); err != nil {
+		return nil, err
+	}
+	c.console = config.Listener.Addr()
+	role, err := cluster.Console(config)
+	return append(roles.Stage{role}, doors...), err
+}
+
+// serverGateway returns the gateway and its handler, and tells the terminal where it is.
+func serverGateway(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) (roles.Role, http.Handler, error) {
 	config, err := o.gateway.listen(ctx)
 	if err != nil {
-		return nil, err
+		return roles.Role{}, nil, err
 	}
 	c.gateway = config
 	config.Drain = serverDrain
-	role, err := cluster.Gateway(config)
-	return roles.Stage{role}, err
+	return cluster.Gateway(config)
 }
 
 func (a *app) serverWorker(log *slog.Logger, cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
@@ -25,18 +26,18 @@ type GatewayConfig struct {
 	Drain time.Duration
 }
 
-// Gateway returns the role that serves Temporal's clients. If it fails, the listeners are closed.
-func (c *Cluster) Gateway(config GatewayConfig) (Role, error) {
+// Gateway returns the role that serves Temporal's clients, and its handler, for another server. If it fails, the listeners are closed.
+func (c *Cluster) Gateway(config GatewayConfig) (Role, http.Handler, error) {
 	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
 	if err != nil {
 		closeAll(config)
-		return Role{}, err
+		return Role{}, nil, err
 	}
 	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: "gateway"})
 	if err != nil {
 		conn.Close()
 		closeAll(config)
-		return Role{}, err
+		return Role{}, nil, err
 	}
 	table, records := c.table(), kv.NewCluster(c.JS, c.Names)
 	g, err := gateway.New(gateway.Config{
@@ -46,7 +47,7 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, error) {
 	})
 	if err != nil {
 		conn.Close()
-		return Role{}, err
+		return Role{}, nil, err
 	}
 	run := informed(table, g.Run)
 	return c.watched(Role{
@@ -55,7 +56,7 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, error) {
 			defer conn.Close()
 			return run(ctx)
 		},
-	}), nil
+	}), g.Handler(), nil
 }
 
 // closeAll closes the listeners of a gateway that does not come to be.

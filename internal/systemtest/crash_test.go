@@ -75,7 +75,7 @@ func newProcess(t *testing.T, args ...string) *process {
 func (p *process) start() {
 	p.t.Helper()
 	p.cmd = exec.Command(p.binary, p.args...)
-	p.cmd.Env = append(append(os.Environ(), "CARILLON_GRPC=off"), p.env...) // many servers run side by side
+	p.cmd.Env = append(append(os.Environ(), "CARILLON_GRPC=off", "CARILLON_CONSOLE=off"), p.env...) // many servers run side by side
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	require.NoError(p.t, p.cmd.Start())
 }

@@ -94,6 +94,7 @@ func (d *deployable) start(t *testing.T) *process {
 	if d.role() == "gateway" || d.role() == "server" {
 		d.temporal = "127.0.0.1:" + strconv.Itoa(quietPort(t))
 		env["CARILLON_GRPC"], env["CARILLON_HTTP_API"] = d.temporal, "127.0.0.1:"+strconv.Itoa(quietPort(t))
+		env["CARILLON_CONSOLE"] = "off"
 	}
 	for name, value := range env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)

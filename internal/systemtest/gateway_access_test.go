@@ -138,7 +138,7 @@ func (f *fence) gateway() *fencedGateway {
 func (f *fence) runGateway(cluster *roles.Cluster) roles.GatewayConfig {
 	f.t.Helper()
 	config := roles.GatewayConfig{GRPC: f.listen(), HTTP: f.listen(), Drain: time.Second}
-	gateway, err := cluster.Gateway(config)
+	gateway, _, err := cluster.Gateway(config)
 	require.NoError(f.t, err)
 	f.supervise(gateway)
 	return config

@@ -61,7 +61,7 @@ func (s *service) run(replicas int) (address string) {
 	require.NoError(s.t, err)
 	front, ready, err := cluster.Frontend(roles.SearchOptions{Off: true})
 	require.NoError(s.t, err)
-	gateway, err := cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: time.Second})
+	gateway, _, err := cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: time.Second})
 	require.NoError(s.t, err)
 	history, err := cluster.History()
 	require.NoError(s.t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// console prints to standard output: how to reach the server, and with --demo what happens.
-type console struct {
+// terminal prints to standard output: how to reach the server, and with --demo what happens.
+type terminal struct {
 	app     *app
 	options *serverOptions
 	cluster *roles.Cluster
@@ -28,14 +29,16 @@ type console struct {
 	ready <-chan struct{}
 	// gateway is where Temporal's clients find the server. Its listeners are nil if they do not.
 	gateway roles.GatewayConfig
+	// console is where the HTTP API is; nil if it is not served.
+	console net.Addr
 
 	demo       []schedule.CreateRequest
 	from       live.Position
 	continuing []string
 }
 
-// prepare reads what the console must know from before the roles begin.
-func (c *console) prepare(ctx context.Context) error {
+// prepare reads what the terminal must know from before the roles begin.
+func (c *terminal) prepare(ctx context.Context) error {
 	if !c.options.demo {
 		return nil
 	}
@@ -56,7 +59,7 @@ func (c *console) prepare(ctx context.Context) error {
 }
 
 // recall notes how far a schedule had come before this process started.
-func (c *console) recall(ctx context.Context, id string) error {
+func (c *terminal) recall(ctx context.Context, id string) error {
 	key := schedule.Key{Namespace: c.app.global.namespace, ID: id}
 	last, found, err := live.Last(ctx, c.cluster.JS, c.cluster.Names, key)
 	if err != nil || !found {
@@ -67,11 +70,11 @@ func (c *console) recall(ctx context.Context, id string) error {
 	return nil
 }
 
-func (c *console) role() roles.Role {
-	return roles.Role{Name: "console", Run: c.run}
+func (c *terminal) role() roles.Role {
+	return roles.Role{Name: "terminal", Run: c.run}
 }
 
-func (c *console) run(ctx context.Context) error {
+func (c *terminal) run(ctx context.Context) error {
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
@@ -85,13 +88,14 @@ func (c *console) run(ctx context.Context) error {
 	return nil
 }
 
-func (c *console) banner() {
+func (c *terminal) banner() {
 	rows := [][]string{
 		{"", "data", c.dataText()},
 		{"", "NATS", c.natsText()},
 		{"", "cluster", fmt.Sprintf("%s, %s, namespace %s",
 			plural(c.cluster.Facts.Shards, "shard"), plural(c.cluster.Facts.Replicas, "replica"), c.app.global.namespace)},
 		{"", "Temporal", c.gatewayText()},
+		{"", "HTTP", c.consoleText()},
 		{"", "try", "carillon schedule list" + c.clientFlags()},
 		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, subjects.ThingSchedule, "list"))},
 		{"", "stop", "Ctrl-C"},
@@ -102,7 +106,7 @@ func (c *console) banner() {
 	c.print(text.String())
 }
 
-func (c *console) dataText() string {
+func (c *terminal) dataText() string {
 	if c.app.global.isExternal() {
 		return "in the NATS cluster"
 	}
@@ -113,7 +117,7 @@ func (c *console) dataText() string {
 	return c.options.embedded.Dir + " (" + when + ")"
 }
 
-func (c *console) natsText() string {
+func (c *terminal) natsText() string {
 	if c.app.global.isExternal() {
 		return c.url
 	}
@@ -121,7 +125,7 @@ func (c *console) natsText() string {
 }
 
 // gatewayText says where Temporal's clients find the server.
-func (c *console) gatewayText() string {
+func (c *terminal) gatewayText() string {
 	if c.gateway.GRPC == nil {
 		return "not served"
 	}
@@ -132,8 +136,16 @@ func (c *console) gatewayText() string {
 	return text
 }
 
+// consoleText says where the HTTP API is.
+func (c *terminal) consoleText() string {
+	if c.console == nil {
+		return "not served"
+	}
+	return "http://" + c.console.String() + "/api/carillon/v1/"
+}
+
 // clientFlags are the flags that a client needs to reach this server.
-func (c *console) clientFlags() string {
+func (c *terminal) clientFlags() string {
 	var flags string
 	if c.url != defaultNATS {
 		flags += " --nats " + c.url
@@ -148,7 +160,7 @@ func (c *console) clientFlags() string {
 }
 
 // runDemo creates the example schedules, and shows what happens until ctx ends.
-func (c *console) runDemo(ctx context.Context) error {
+func (c *terminal) runDemo(ctx context.Context) error {
 	view := live.NewView(live.Config{
 		Out: c.app.env.Stdout, Zone: c.app.env.Zone, Color: c.app.env.Color, Started: c.started,
 	})
@@ -166,7 +178,7 @@ func (c *console) runDemo(ctx context.Context) error {
 	return live.Follow(ctx, c.cluster.JS, c.cluster.Names, c.app.global.namespace, c.from, view)
 }
 
-func (c *console) createDemo(ctx context.Context) error {
+func (c *terminal) createDemo(ctx context.Context) error {
 	conn, err := c.cluster.Conn.Client()
 	if err != nil {
 		return fmt.Errorf("create the examples: %w", err)
@@ -186,11 +198,11 @@ func (c *console) createDemo(ctx context.Context) error {
 }
 
 // stopped prints a last line.
-func (c *console) stopped() {
+func (c *terminal) stopped() {
 	c.print("stopped: started again, it goes on where it was\n")
 }
 
-func (c *console) print(text string) { _, _ = fmt.Fprint(c.app.env.Stdout, text) }
+func (c *terminal) print(text string) { _, _ = fmt.Fprint(c.app.env.Stdout, text) }
 
 func plural(n int, word string) string {
 	if n == 1 {

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/rest"
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// headerTimeout, readTimeout and idleTimeout limit how long one client may occupy the server.
+	headerTimeout = 5 * time.Second
+	readTimeout   = 30 * time.Second
+	idleTimeout   = time.Minute
+	maxHeader     = 16 << 10
+)
+
+// Config says what a [Console] serves, and where.
+type Config struct {
+	// Listener is where clients connect: an address of this machine that no other one reaches. The console closes it.
+	Listener net.Listener
+	// API speaks for everybody who gets through.
+	API *client.Client
+	// Temporal answers what is under no path of the console. Nil means that there is nothing else.
+	Temporal http.Handler
+	// Version is that of the release.
+	Version string
+	// Drain bounds how long a stop waits for requests in progress.
+	Drain  time.Duration
+	Logger *slog.Logger
+}
+
+// Console is the HTTP server. [New] makes it.
+type Console struct {
+	config Config
+	server *http.Server
+}
+
+// New returns a console that does nothing until Run is called. An error means that the table of verbs contradicts itself; then the listener is
+// closed.
+func New(config Config) (*Console, error) {
+	c := &Console{config: config}
+	stop := make(chan struct{})
+	api, err := c.api(stop)
+	if err != nil {
+		return nil, errors.Join(err, config.Listener.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle(rest.Base+"/", api)
+	if config.Temporal != nil {
+		mux.Handle("/", config.Temporal)
+	}
+	c.server = &http.Server{
+		Handler:           ofThisMachine(http.NewCrossOriginProtection().Handler(mux)),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelDebug),
+	}
+	c.server.RegisterOnShutdown(func() { close(stop) })
+	return c, nil
+}
+
+func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
+	verbs, err := frontend.Verbs()
+	if err != nil {
+		return nil, err
+	}
+	return rest.New(rest.Config{Verbs: verbs, Version: c.config.Version, Client: c.speaker, Stop: stop})
+}
+
+// speaker returns a client for a request. Whoever sends it may say who they are, for the event history; that proves nothing.
+func (c *Console) speaker(request *http.Request) (*client.Client, error) {
+	identity := request.Header.Get(schedule.HeaderIdentity)
+	if identity == "" {
+		return c.config.API, nil
+	}
+	return c.config.API.With(c.config.API.Namespace(), identity)
+}
+
+// Run serves until ctx ends. Then it finishes the requests in progress, within Config.Drain. All its goroutines have ended when it returns.
+func (c *Console) Run(ctx context.Context) error {
+	c.config.Logger.InfoContext(ctx, "serving the console", "address", c.config.Listener.Addr().String())
+	failed := make(chan error, 1)
+	go func() { failed <- c.server.Serve(c.config.Listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("console: serve HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Drain)
+	defer cancel()
+	if err := c.server.Shutdown(drain); err != nil {
+		_ = c.server.Close() // the connections of whoever is not done
+	}
+	<-failed
+	return nil
+}
+
+// ofThisMachine refuses requests for other hosts. The page of a stranger can give its own name the address of this machine, and a browser would
+// take this server for that of the page.
+func ofThisMachine(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if !isLoopback(request.Host) {
+			http.Error(w, "This server is for its own machine: use localhost, 127.0.0.1 or [::1] as its name.", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, request)
+	})
+}
+
+// isLoopback reports whether a host, with or without a port, is a name of this machine.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(trimBrackets(host))
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+func trimBrackets(host string) string {
+	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}

@@ -1,0 +1,91 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	contentJSON    = "application/json"
+	contentProblem = "application/problem+json"
+)
+
+// Problem is an error as RFC 9457 has it.
+type Problem struct {
+	// Type is a URI that stands for Code.
+	Type string `json:"type"`
+	// Title is the code in words, and Status that of HTTP.
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	// Detail is one line for people.
+	Detail string `json:"detail"`
+	// Code and Field are as in [schedule.Error].
+	Code  schedule.Code `json:"code"`
+	Field string        `json:"field,omitempty"`
+	// RetryAfter is as in [schedule.Error]. The header Retry-After says the same in whole seconds.
+	RetryAfter schedule.Duration `json:"retryAfter,omitempty"`
+}
+
+// typeOf is the URI of a code.
+func typeOf(code schedule.Code) string { return "tag:carillon,2026:" + string(code) }
+
+// codes has the status and the title of each code.
+var codes = map[schedule.Code]struct {
+	status int
+	title  string
+}{
+	schedule.CodeInvalidArgument:    {http.StatusBadRequest, "Invalid argument"},
+	schedule.CodeNotFound:           {http.StatusNotFound, "Not found"},
+	schedule.CodeAlreadyExists:      {http.StatusConflict, "Already exists"},
+	schedule.CodeFailedPrecondition: {http.StatusConflict, "Failed precondition"},
+	schedule.CodePermissionDenied:   {http.StatusForbidden, "Permission denied"},
+	schedule.CodeResourceExhausted:  {http.StatusTooManyRequests, "Resource exhausted"},
+	schedule.CodeUnavailable:        {http.StatusServiceUnavailable, "Unavailable"},
+	schedule.CodeInternal:           {http.StatusInternalServerError, "Internal error"},
+}
+
+// problemError is an error with a status of its own.
+type problemError struct {
+	status int
+	err    *schedule.Error
+}
+
+func (e *problemError) Error() string { return e.err.Error() }
+
+func (e *problemError) Unwrap() error { return e.err }
+
+// problemOf returns what the client is told.
+func problemOf(err error) Problem {
+	failure := schedule.Errorf(schedule.CodeInternal, "%v", err)
+	_ = errors.As(err, &failure)
+	known := codes[failure.Code]
+	if known.status == 0 {
+		known = codes[schedule.CodeInternal]
+	}
+	if failure.Code == schedule.CodeFailedPrecondition && failure.Field == fieldToken {
+		known.status = http.StatusPreconditionFailed
+	}
+	if special := (*problemError)(nil); errors.As(err, &special) {
+		known.status = special.status
+	}
+	return Problem{
+		Type: typeOf(failure.Code), Title: known.title, Status: known.status, Detail: failure.Message, Code: failure.Code, Field: failure.Field,
+		RetryAfter: failure.RetryAfter,
+	}
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	problem := problemOf(err)
+	if pause := problem.RetryAfter.Std(); pause > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
+	}
+	w.Header().Set("Content-Type", contentProblem)
+	w.WriteHeader(problem.Status)
+	_ = json.NewEncoder(w).Encode(problem) // fails if the client has gone
+}

@@ -1,0 +1,50 @@
+package roles
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console"
+	"github.com/carillon-scheduler/carillon/internal/probe"
+)
+
+// ConsoleConfig says where the console is.
+type ConsoleConfig struct {
+	// Listener is where clients connect. The role closes it.
+	Listener net.Listener
+	// Temporal answers what is under no path of the console; nil if nothing does.
+	Temporal http.Handler
+	// Identity names whoever does not say who they are, for the event history.
+	Identity string
+	// Drain bounds how long a stop waits for requests in progress.
+	Drain time.Duration
+}
+
+// Console returns the role that serves the HTTP API. If it fails, the listener is closed.
+func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
+	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
+	if err != nil {
+		_ = config.Listener.Close()
+		return Role{}, err
+	}
+	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: config.Identity})
+	if err != nil {
+		conn.Close()
+		_ = config.Listener.Close()
+		return Role{}, err
+	}
+	served, err := console.New(console.Config{
+		Listener: config.Listener, API: api, Temporal: config.Temporal, Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
+	})
+	if err != nil {
+		conn.Close()
+		return Role{}, err
+	}
+	return c.watched(Role{Name: "console", Checks: probe.Checks{Waits: func() string { return "" }}, Run: func(ctx context.Context) error {
+		defer conn.Close()
+		return served.Run(ctx)
+	}}), nil
+}
