@@ -48,7 +48,7 @@
 //
 // # Who may use it
 //
-// Only cmd imports this package; callers of the API use package client, or any NATS client. It may import
+// Only internal/roles imports this package, and package console its table of verbs; callers of the API use package client, or any NATS client. It may import
 // frontend/internal/batch, frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, frontend/internal/visibility, schedule, subjects, kv and
 // internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -30,6 +31,20 @@ func served(t *testing.T) []byte {
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	golden.Equal(t, "../../../../docs/openapi.json", string(served(t)))
+}
+
+// TestRoutesOfThePage: the page lists all paths.
+func TestRoutesOfThePage(t *testing.T) {
+	t.Parallel()
+	verbs, err := frontend.Verbs()
+	require.NoError(t, err)
+	table := "\n| method and path | verb | what it does |\n| --- | --- | --- |\n"
+	for _, verb := range verbs {
+		for _, route := range verb.Routes {
+			table += fmt.Sprintf("| `%s %s` | `%s.%s` | %s |\n", route.Method, route.Path, verb.Thing, verb.Name, verb.Summary)
+		}
+	}
+	golden.Section(t, "../../../docs/http.md", "routes", table+"\n")
 }
 
 // TestDescriptionIsWhole: all routes are there, no two operations have one name, references lead somewhere, and parameters of a path are fields.

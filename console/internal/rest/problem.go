@@ -15,8 +15,8 @@ const (
 	contentProblem = "application/problem+json"
 )
 
-// Problem is an error as RFC 9457 has it.
-type Problem struct {
+// problem is an error as RFC 9457 has it.
+type problem struct {
 	// Type is a URI that stands for Code.
 	Type string `json:"type"`
 	// Title is the code in words, and Status that of HTTP.
@@ -60,7 +60,7 @@ func (e *problemError) Error() string { return e.err.Error() }
 func (e *problemError) Unwrap() error { return e.err }
 
 // problemOf returns what the client is told.
-func problemOf(err error) Problem {
+func problemOf(err error) problem {
 	failure := schedule.Errorf(schedule.CodeInternal, "%v", err)
 	_ = errors.As(err, &failure)
 	known := codes[failure.Code]
@@ -73,7 +73,7 @@ func problemOf(err error) Problem {
 	if special := (*problemError)(nil); errors.As(err, &special) {
 		known.status = special.status
 	}
-	return Problem{
+	return problem{
 		Type: typeOf(failure.Code), Title: known.title, Status: known.status, Detail: failure.Message, Code: failure.Code, Field: failure.Field,
 		RetryAfter: failure.RetryAfter,
 	}
@@ -81,11 +81,11 @@ func problemOf(err error) Problem {
 
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, err error) {
-	problem := problemOf(err)
-	if pause := problem.RetryAfter.Std(); pause > 0 {
+	told := problemOf(err)
+	if pause := told.RetryAfter.Std(); pause > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
 	}
 	w.Header().Set("Content-Type", contentProblem)
-	w.WriteHeader(problem.Status)
-	_ = json.NewEncoder(w).Encode(problem) // fails if the client has gone
+	w.WriteHeader(told.Status)
+	_ = json.NewEncoder(w).Encode(told) // fails if the client has gone
 }

@@ -187,7 +187,8 @@ func (v *viewer) event(event *schedule.Event, err error) error {
 
 // send sends some text at once. The error says that the viewer has gone, or reads too slowly.
 func (v *viewer) send(text string) error {
-	if err := v.control.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	deadline := time.Now().Add(patience) //permit:time.Now the deadline of a connection is one of the real clock
+	if err := v.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := v.w.Write([]byte(text)); err != nil {
