@@ -111,6 +111,7 @@ func (r *Run) apply(part *Part) error {
 		r.ResetRun = part.ResetRun
 	}
 	r.add(part)
+	r.SearchAttributes = WithPauseInfo(r.SearchAttributes, part.Paused)
 	return r.applyActivities(part.Activities)
 }
 

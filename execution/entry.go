@@ -37,6 +37,8 @@ type Part struct {
 	Sticky *Sticky       `json:"sticky,omitempty"`
 	// Activities replace those with the same event.
 	Activities []ActivityRecord `json:"activities,omitempty"`
+	// Paused replaces what of the run is paused, for its search attribute.
+	Paused *PauseInfo `json:"paused,omitempty"`
 	// TakenBack are the places, from 0, of events that the run had buffered and that are removed first, one after the other.
 	TakenBack []int32 `json:"takenBack,omitempty"`
 	// Flushed says that the events which the run had buffered are among Events. Buffer are the events to buffer, after that.

@@ -19,6 +19,8 @@ type transition struct {
 	part *Part
 	// arrived is how many of the buffered events the journal has as such already. The rest was buffered by this transition.
 	arrived int
+	// pausedBefore are the types of the activities that the run had paused before.
+	pausedBefore []string
 	// refusal is what the caller is told although something is stored.
 	refusal error
 	history *History
@@ -44,7 +46,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 	if state.Run != nil && !state.Run.gone() {
 		tx.run = state.Run.clone()
 		tx.part = &Part{RunID: tx.run.ID, First: tx.run.First}
-		tx.arrived = len(tx.run.Buffered)
+		tx.arrived, tx.pausedBefore = len(tx.run.Buffered), tx.run.pausedTypes()
 	}
 	return tx
 }
@@ -52,7 +54,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 // open begins a new run. The run before it must have ended.
 func (tx *transition) open(run *Run) {
 	tx.settle()
-	tx.run, tx.part, tx.arrived, tx.continues = run, &Part{RunID: run.ID}, 0, false
+	tx.run, tx.part, tx.arrived, tx.pausedBefore, tx.continues = run, &Part{RunID: run.ID}, 0, nil, false
 }
 
 // end returns what the transition came to.
@@ -79,6 +81,7 @@ func (tx *transition) settle() {
 		return
 	}
 	tx.part.Buffer = tx.run.Buffered[tx.arrived:]
+	tx.notePauses()
 	if !tx.part.empty() || !tx.came.IsZero() {
 		tx.arm()
 	}
@@ -102,7 +105,7 @@ func (tx *transition) settle() {
 func (p *Part) empty() bool {
 	return len(p.Events) == 0 && p.Task == nil && p.Sticky == nil && len(p.Activities) == 0 && len(p.Buffer) == 0 &&
 		p.LastStarted == nil && len(p.Requests) == 0 && p.FirstTask == nil && len(p.TakenBack) == 0 && len(p.Admitted) == 0 &&
-		len(p.Rejected) == 0 && p.Armed == nil && len(p.Removed) == 0
+		len(p.Rejected) == 0 && p.Armed == nil && len(p.Removed) == 0 && p.Paused == nil
 }
 
 // write adds an event to the history.

@@ -72,6 +72,9 @@ func (w *entryWriter) entry(key schedule.Key, entry *execution.Entry, sequence u
 				return err
 			}
 		}
+		if err := r.pause(part.Paused); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -181,6 +184,20 @@ func (r *run) addBuildID(completed *history.WorkflowTaskCompletedEventAttributes
 		r.info.SearchAttributes = &common.SearchAttributes{IndexedFields: fields}
 		r.set, r.attributes = true, true
 	}
+	return nil
+}
+
+// pause notes what is paused now; nil stands for no change.
+func (r *run) pause(info *execution.PauseInfo) error {
+	if info == nil {
+		return nil
+	}
+	if err := r.decode(); err != nil {
+		return err
+	}
+	fields := execution.WithPauseInfo(r.info.GetSearchAttributes().GetIndexedFields(), info)
+	r.info.SearchAttributes = &common.SearchAttributes{IndexedFields: fields}
+	r.set, r.attributes = true, true
 	return nil
 }
 

@@ -169,6 +169,30 @@ func TestBuildIDsShow(t *testing.T) {
 	}
 }
 
+// TestPausesShow: a run is found by the types of its paused activities, as long as they are paused.
+func TestPausesShow(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	index := in.seldom()
+	in.awaitExecutions(index)
+	a := in.begin("default", "a", 1, map[string]*common.Payload{"Customer": search.Payload("Keyword", `"acme"`)})
+	in.begin("default", "b", 2, nil)
+	a.Commands(t, func() { in.append(a) }, search.Activity("1", "bill"), search.Activity("2", "ship"))
+	for _, kind := range []string{"ship", "bill"} {
+		a.Do(t, execution.PauseActivity{Request: &workflowservice.PauseActivityRequest{Activity: &workflowservice.PauseActivityRequest_Type{Type: kind}}})
+		in.append(a)
+	}
+	in.now(index, "TemporalPauseInfo = 'property:activityType=bill' AND Customer = 'acme'", "a")
+	a.Do(t, execution.UnpauseActivity{Request: &workflowservice.UnpauseActivityRequest{Activity: &workflowservice.UnpauseActivityRequest_Id{Id: "1"}}})
+	in.append(a)
+	in.now(index, "TemporalPauseInfo = 'property:activityType=bill'")
+	in.now(index, "PauseInfo = 'property:activityType=ship'", "a")
+	in.now(index, "TemporalPauseInfo IS NULL", "b")
+	a.Do(t, execution.UnpauseActivity{Request: &workflowservice.UnpauseActivityRequest{Activity: &workflowservice.UnpauseActivityRequest_UnpauseAll{UnpauseAll: true}}})
+	in.append(a)
+	in.now(index, "TemporalPauseInfo IS NOT NULL")
+}
+
 // TestResetsShow: the new run begins with the search attributes of the point that it goes on from.
 func TestResetsShow(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/execution"
 )
@@ -94,6 +95,19 @@ func Complete() *command.Command {
 		CommandType: enums.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
 		Attributes: &command.Command_CompleteWorkflowExecutionCommandAttributes{
 			CompleteWorkflowExecutionCommandAttributes: &command.CompleteWorkflowExecutionCommandAttributes{},
+		},
+	}
+}
+
+// Activity is the command that schedules an activity.
+func Activity(id, kind string) *command.Command {
+	return &command.Command{
+		CommandType: enums.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
+		Attributes: &command.Command_ScheduleActivityTaskCommandAttributes{
+			ScheduleActivityTaskCommandAttributes: &command.ScheduleActivityTaskCommandAttributes{
+				ActivityId: id, ActivityType: &common.ActivityType{Name: kind}, TaskQueue: &taskqueue.TaskQueue{Name: "q"},
+				StartToCloseTimeout: durationpb.New(time.Minute),
+			},
 		},
 	}
 }

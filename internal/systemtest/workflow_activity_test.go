@@ -88,11 +88,16 @@ func TestOperationsOnActivities(t *testing.T) {
 	require.Equal(t, "me", info.GetPauseInfo().GetManual().GetIdentity())
 	require.Equal(t, int32(2), info.GetAttempt())
 	require.NotNil(t, info.GetLastFailure())
+	pauseInfo := func() string {
+		return string(s.describe(paused).GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()["TemporalPauseInfo"].GetData())
+	}
+	require.Equal(t, `["property:activityType=needsHelp"]`, pauseInfo())
 	_, err = s.WorkflowService().UnpauseActivity(t.Context(), &workflowservice.UnpauseActivityRequest{
 		Namespace: "default", Execution: of("paused"), Activity: &workflowservice.UnpauseActivityRequest_Id{Id: "a"}, ResetAttempts: true,
 	})
 	require.NoError(t, err)
 	requireAttempt(paused, 1)
+	require.Empty(t, pauseInfo())
 
 	reset := s.start("reset", helped, false)
 	s.pending(reset, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED)
