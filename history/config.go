@@ -44,9 +44,9 @@ type Config struct {
 	OffersAtOnce int
 	// Drain bounds how long a stop waits for the work in progress; 3 s by default.
 	Drain time.Duration
+	// SweepEvery is how often expired runs are looked for, at least; a minute by default.
+	SweepEvery time.Duration
 
-	// sweepEvery is how often expired runs are looked for, at least; a minute by default.
-	sweepEvery time.Duration
 	// maxDeliveries is after how many deliveries a message is given up whose journal cannot be read; 10 by default, about 43 s after the first.
 	maxDeliveries uint64
 	// noEffects leaves all that entries make due to other processes. To them, the process is like one that dies right after each append.
@@ -75,7 +75,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Executions, c.Bytes = cmp.Or(c.Executions, 16384), cmp.Or(c.Bytes, 256<<20)
 	c.OffersAtOnce, c.maxDeliveries = cmp.Or(c.OffersAtOnce, 64), cmp.Or(c.maxDeliveries, 10)
-	c.sweepEvery = cmp.Or(c.sweepEvery, time.Minute)
+	c.SweepEvery = cmp.Or(c.SweepEvery, time.Minute)
 	c.Drain = cmp.Or(c.Drain, 3*time.Second)
 	return c, nil
 }

@@ -123,7 +123,7 @@ func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 // keeping runs history with a clock, with which it looks for expired runs all the time.
 func (b *bundle) keeping(c *clock) (stop func()) {
 	b.Helper()
-	_, stop = b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, 50*time.Millisecond })
+	_, stop = b.run(func(config *Config) { config.Now, config.SweepEvery = c.now, 50*time.Millisecond })
 	return stop
 }
 
@@ -261,7 +261,7 @@ func TestResetsAreRemovedBeforeTheirBases(t *testing.T) {
 	noted := &removals{stream: b.names.JournalStream(subjects.ShardOf(b.key("w"), b.facts.Shards))}
 	b.run(func(config *Config) {
 		noted.Streams = natstest.Bus(b, config.JS)
-		config.Bus, config.Now, config.sweepEvery = noted, c.now, 50*time.Millisecond
+		config.Bus, config.Now, config.SweepEvery = noted, c.now, 50*time.Millisecond
 	})
 	base := b.start("w")
 	b.complete(b.pollWorkflow(), marker(10))
@@ -285,7 +285,7 @@ func TestRemovalIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, c := setup(t), &clock{}
 	streams := &refusing{Streams: natstest.Bus(t, b.js)}
-	b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
+	b.run(func(config *Config) { config.Now, config.SweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
 	b.start("w")
 	b.complete(b.pollWorkflow(), end())
 	b.settled()
@@ -312,7 +312,7 @@ func TestRemovalIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for left := 1; left < 4; left++ {
 		b, c := setup(t), &clock{}
-		_, stop := b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, time.Hour })
+		_, stop := b.run(func(config *Config) { config.Now, config.SweepEvery = c.now, time.Hour })
 		run := b.start("w")
 		b.complete(b.pollWorkflow(), end())
 		b.settled()
@@ -323,7 +323,7 @@ func TestRemovalIsInterrupted(t *testing.T) {
 			require.NoError(t, streams.Remove(t.Context(), b.names.JournalStream(shard), m.Sequence))
 		}
 		c.advance(schedule.DefaultWorkflowRetention + 2*clockDifference)
-		_, stop = b.run(func(config *Config) { config.Now, config.sweepEvery = c.now, time.Hour })
+		_, stop = b.run(func(config *Config) { config.Now, config.SweepEvery = c.now, time.Hour })
 		b.requireGone("w", "")
 		b.requireGone("w", run)
 		again := b.start("w")
@@ -395,7 +395,7 @@ func TestRemovalIsRefused(t *testing.T) {
 	b, c := setup(t), &clock{}
 	streams := &refusing{Streams: natstest.Bus(t, b.js)}
 	streams.refuses.Store(true)
-	s, _ := b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
+	s, _ := b.run(func(config *Config) { config.Now, config.SweepEvery, config.Bus = c.now, 50*time.Millisecond, streams })
 	b.start("w")
 	b.complete(b.pollWorkflow(), end())
 	b.settled()
@@ -421,7 +421,7 @@ func TestLaterRemovalAfterOneThatFailed(t *testing.T) {
 	b, c := setup(t), &clock{}
 	streams := &refusing{Streams: natstest.Bus(t, b.js)}
 	streams.refuses.Store(true)
-	s, _ := b.run(func(config *Config) { config.Now, config.sweepEvery, config.Bus = c.now, time.Hour, streams })
+	s, _ := b.run(func(config *Config) { config.Now, config.SweepEvery, config.Bus = c.now, time.Hour, streams })
 	b.start("w")
 	b.complete(b.pollWorkflow(), end())
 	c.advance(time.Hour)

@@ -56,9 +56,9 @@ type sweeper struct {
 func (s *Service) sweep(ctx context.Context, shard int) error {
 	w := newSweeper(s, shard)
 	// The shards take turns, so that a process does not read all its streams at once.
-	_ = sleep.For(ctx, s.config.sweepEvery*time.Duration(shard+1)/time.Duration(s.config.Shards+1))
+	_ = sleep.For(ctx, s.config.SweepEvery*time.Duration(shard+1)/time.Duration(s.config.Shards+1))
 	for ctx.Err() == nil {
-		wait := s.config.sweepEvery
+		wait := s.config.SweepEvery
 		switch s.owners.Owner(schedule.Key{ID: "retention-" + strconv.Itoa(shard)}) {
 		case s.commits.process:
 			next, err := w.round(ctx)

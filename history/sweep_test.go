@@ -49,7 +49,7 @@ func TestTwoProcessesRemove(t *testing.T) {
 	defer die()
 	first := &dying{Streams: natstest.Bus(t, b.js), begun: make(chan struct{}), die: die}
 	first.left.Store(runs)
-	idle := func(config *Config) { config.Now, config.sweepEvery = c.now, time.Hour }
+	idle := func(config *Config) { config.Now, config.SweepEvery = c.now, time.Hour }
 	one, _ := b.run(idle, func(config *Config) { config.Bus = first })
 	two, _ := b.run(idle)
 	open := b.start("open")

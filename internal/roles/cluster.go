@@ -65,6 +65,10 @@ type Options struct {
 	Drain time.Duration
 	// LanesFrom is how many messages the records of a shard must have before a separate connection reads them. Default: bus.LongIndex.
 	LanesFrom uint64
+	// Now is the clock by which runs of workflows end and expire. Default: that of the system.
+	Now func() time.Time
+	// SweepEvery is how often history looks for runs that have expired, at least. Default: that of history.
+	SweepEvery time.Duration
 }
 
 // Open sets the installation up if needed, and opens it. Any number of processes may do so at once. It waits until ctx ends for a NATS
@@ -286,7 +290,7 @@ func (c *Cluster) searchIndex(options SearchOptions) (*search.Index, error) {
 	var err error
 	c.index, err = search.New(search.Config{
 		JS: c.JS, Lanes: c.lanes, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created,
-		Dir: options.Dir, Logger: c.options.Logger,
+		Dir: options.Dir, Logger: c.options.Logger, Now: c.options.Now,
 	})
 	return c.index, err
 }

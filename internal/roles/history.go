@@ -13,6 +13,7 @@ func (c *Cluster) History() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	service, err := history.New(history.Config{
 		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Namespaces: table, Logger: c.options.Logger, Vitals: vitals,
+		Now: c.options.Now, SweepEvery: c.options.SweepEvery,
 	})
 	if err != nil {
 		return Role{}, err

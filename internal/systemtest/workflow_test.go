@@ -39,6 +39,9 @@ type service struct {
 	address string
 	// apiKey is what the client shows the gateway; empty for nothing.
 	apiKey string
+	// options are those of the next process, except for the logger; searches says that it has a search index.
+	options  roles.Options
+	searches bool
 }
 
 // newService runs the roles on a NATS server until the end of the test.
@@ -53,13 +56,14 @@ func newService(t testing.TB, urls string, replicas int) *service {
 // run runs the roles in one process, and returns the address of the gateway.
 func (s *service) run(replicas int) (address string) {
 	log := natstest.Logger(s.t)
+	s.options.Logger = log
 	conn, err := roles.Connect(s.t.Context(), log, "test", func(options ...nats.Option) (*nats.Conn, error) { return nats.Connect(s.urls, options...) })
 	require.NoError(s.t, err)
-	cluster, err := roles.Open(s.t.Context(), conn, s.names, topology.Settings{Shards: 2, Replicas: replicas}, roles.Options{Logger: log})
+	cluster, err := roles.Open(s.t.Context(), conn, s.names, topology.Settings{Shards: 2, Replicas: replicas}, s.options)
 	require.NoError(s.t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	front, ready, err := cluster.Frontend(roles.SearchOptions{Off: true})
+	front, ready, err := cluster.Frontend(roles.SearchOptions{Off: !s.searches})
 	require.NoError(s.t, err)
 	gateway, _, err := cluster.Gateway(roles.GatewayConfig{GRPC: listener, Anonymous: true, Drain: time.Second})
 	require.NoError(s.t, err)
