@@ -63,6 +63,44 @@ func TestPauseAndUnpause(t *testing.T) {
 	}
 }
 
+// TestTimesOfAPausedSchedule: a description and a list say when a paused schedule would be due. No generator runs here, and none would wake
+// for it.
+func TestTimesOfAPausedSchedule(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	const day = 24 * time.Hour
+	first := time.Now().Truncate(time.Second).Add(day / 2)
+	daily := fmt.Sprintf(`{"intervals":[{"every":"24h","phase":%q}]}`, first.Sub(first.Truncate(day)))
+	for _, c := range []struct{ id, spec, state string }{
+		{"daily", daily, `{"paused":true}`},
+		{"three", daily, `{"paused":true,"limitedActions":true,"remainingActions":3}`},
+		{"never", `{}`, `{"paused":true}`},
+		{"runs", daily, `{}`},
+	} {
+		body := fmt.Sprintf(`{"id":%q,"spec":%s,"state":%s,"action":{"type":"http","taskQueue":"q"}}`, c.id, c.spec, c.state)
+		_, err := answer[schedule.Description](in, "create", body)
+		require.NoError(t, err)
+	}
+	_, err := answer[schedule.Description](in, "skip", fmt.Sprintf(`{"id":"daily","times":[%q]}`, first.Add(day).UTC().Format(time.RFC3339)))
+	require.NoError(t, err)
+	want := map[string][]time.Time{"three": {first, first.Add(day), first.Add(2 * day)}}
+	for i := range 10 {
+		want["daily"] = append(want["daily"], first.Add(time.Duration(i+min(i, 1))*day))
+	}
+	list, err := answer[schedule.ListReply](in, "list", `{}`)
+	require.NoError(t, err)
+	require.Len(t, list.Schedules, 4)
+	for _, listed := range list.Schedules {
+		described, err := answer[schedule.Description](in, "describe", fmt.Sprintf(`{"id":%q}`, listed.ID))
+		require.NoError(t, err)
+		assert.Equal(t, listed.Info.FutureActionTimes, described.Info.FutureActionTimes, listed.ID)
+		require.Len(t, listed.Info.FutureActionTimes, len(want[listed.ID]), listed.ID)
+		for i, next := range listed.Info.FutureActionTimes {
+			assert.True(t, next.Equal(want[listed.ID][i]), "%s: %s", listed.ID, next)
+		}
+	}
+}
+
 func TestConcurrentChangesAllCount(t *testing.T) {
 	t.Parallel()
 	in := installed(t, patient)

@@ -316,7 +316,7 @@ type Info struct {
 	RunningWorkflows []Run `json:"runningWorkflows"`
 	// RecentActions are the last 10 started, running or completed, oldest first.
 	RecentActions []Run `json:"recentActions"`
-	// FutureActionTimes are the next times, at most 10.
+	// FutureActionTimes are the next times, at most 10. Those of a paused schedule are when it would be due if it were not paused.
 	FutureActionTimes []time.Time `json:"futureActionTimes"`
 	CreateTime        time.Time   `json:"createTime"`
 	UpdateTime        time.Time   `json:"updateTime,omitzero"`

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// maxRecent bounds the recent actions in a description, and maxBuffer its waiting starts.
+	// maxRecent bounds the recent actions in a description, maxBuffer its waiting starts, and maxFuture the next times of a paused schedule.
 	maxRecent = 10
 	maxBuffer = 10
+	maxFuture = 10
 )
 
 // records are the records of a schedule without its definition. The zero value stands for a missing record.

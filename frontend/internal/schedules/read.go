@@ -26,7 +26,9 @@ func (s *Service) Describe(ctx context.Context, namespace string, req *schedule.
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	return describeFully(&seen.def, seen.records, s.lookAround(ctx, seen), s.now()), nil
+	d := describeFully(&seen.def, seen.records, s.lookAround(ctx, seen), s.now())
+	s.addTimesOfPaused(&d, &seen.def)
+	return d, nil
 }
 
 // description adds to a definition what the pools know, and nothing about its surroundings: it is for the reply to a change,
@@ -36,7 +38,9 @@ func (s *Service) description(ctx context.Context, def *wire.Definition) (schedu
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	return describe(def, all.generator, all.invoker, s.now()), nil
+	d := describe(def, all.generator, all.invoker, s.now())
+	s.addTimesOfPaused(&d, def)
+	return d, nil
 }
 
 // records reads the pools' records of a schedule, without the backfills.
@@ -150,7 +154,9 @@ func (s *Service) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) 
 	case err != nil:
 		return nil, err
 	}
-	entry, err := apitext.EncodeJSON(describe(&def, all.generator, all.invoker, s.now()))
+	d := describe(&def, all.generator, all.invoker, s.now())
+	s.addTimesOfPaused(&d, &def)
+	entry, err := apitext.EncodeJSON(d)
 	if err != nil {
 		return nil, err
 	}

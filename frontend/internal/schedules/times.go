@@ -70,3 +70,32 @@ func (t times) between(from, to time.Time, most int) schedule.TimesReply {
 	}
 	return reply
 }
+
+// addTimesOfPaused adds to the description of a paused schedule when it would be due if it were not paused. The generator arms no timer for
+// such a schedule, so what it could store would be over after a while. A spec that cannot be compiled has no times: warnings say so.
+func (s *Service) addTimesOfPaused(d *schedule.Description, def *wire.Definition) {
+	if !d.State.Paused {
+		return
+	}
+	count := maxFuture
+	if d.State.LimitedActions {
+		count = min(count, d.State.RemainingActions)
+	}
+	if times, err := s.times(def); err == nil {
+		d.Info.FutureActionTimes = times.notSkipped(s.now(), def.Skips, count)
+		d.Info.ZoneData = d.Info.FrontendZoneData // a full description says by which rules it worked them out
+	}
+}
+
+// notSkipped returns the next actual times after a time, no more than most, without those whose nominal time is to be skipped. It is never
+// nil.
+func (t times) notSkipped(after time.Time, skips []time.Time, most int) []time.Time {
+	all := []time.Time{}
+	next, ok := t.spec.NextDue(after, t.seed)
+	for ; ok && len(all) < most; next, ok = t.spec.Next(next.Nominal, t.seed) {
+		if !contains(skips, next.Nominal) {
+			all = append(all, next.Actual)
+		}
+	}
+	return all
+}

@@ -53,7 +53,7 @@ func Describe(w io.Writer, d *schedule.Description, view View) error {
 	view.section(&out, "What holds it up", noticeRows(heldUp(info), view.painter(Red)))
 	view.section(&out, "Warnings", noticeRows(info.Warnings, view.painter(Yellow)))
 	view.section(&out, "When", append(whenRows(d.Spec), zoneDataRows(info)...))
-	view.section(&out, inZone("Next times"), futureRows(info.FutureActionTimes, zone, view.Now))
+	view.section(&out, inZone(nextTitle(d)), futureRows(info.FutureActionTimes, zone, view.Now))
 	view.section(&out, inZone("Times to skip"), futureRows(info.Skips, zone, view.Now))
 	view.section(&out, inZone("Running"), view.runningRows(info.RunningWorkflows, zone))
 	view.section(&out, inZone(waitingTitle(info)), view.waitingRows(info, &d.Policies, zone))
@@ -280,6 +280,14 @@ func countRows(info schedule.Info) [][]string {
 		{"missed, too late", number(info.MissedCatchupWindow)},
 		{"dropped", number(info.BufferDropped)},
 	}
+}
+
+// nextTitle is the title of the next times. Those of a paused schedule pass without an action.
+func nextTitle(d *schedule.Description) string {
+	if d.State.Paused {
+		return "Next times, if it were not paused"
+	}
+	return "Next times"
 }
 
 func futureRows(times []time.Time, zone *time.Location, now time.Time) [][]string {

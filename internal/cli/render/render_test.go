@@ -93,6 +93,19 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestDescribeAPausedSchedule: nobody should take its next times for runs to come.
+func TestDescribeAPausedSchedule(t *testing.T) {
+	t.Parallel()
+	d := least()
+	d.Info.FutureActionTimes = []time.Time{now.Add(time.Minute)}
+	for paused, title := range map[bool]string{false: "Next times (UTC)", true: "Next times, if it were not paused (UTC)"} {
+		d.State.Paused = paused
+		var out strings.Builder
+		require.NoError(t, render.Describe(&out, &d, render.View{Now: now}))
+		assert.Contains(t, out.String(), title)
+	}
+}
+
 func TestDescribeSaysWhichZoneData(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ pools, frontend, want string }{
