@@ -274,3 +274,19 @@ func isNull(value *commonpb.Payload) bool {
 	text := string(value.GetData())
 	return text == "" || text == "null" || text == "[]"
 }
+
+// someMemo returns a memo without the fields that are nothing; nil if none is left. A run that begins has nothing that they could remove.
+func someMemo(memo *commonpb.Memo) *commonpb.Memo {
+	if fields := merged(nil, memo.GetFields()); len(fields) > 0 {
+		return &commonpb.Memo{Fields: fields}
+	}
+	return nil
+}
+
+// someAttributes is someMemo for search attributes.
+func someAttributes(all *commonpb.SearchAttributes) *commonpb.SearchAttributes {
+	if fields := merged(nil, all.GetIndexedFields()); len(fields) > 0 {
+		return &commonpb.SearchAttributes{IndexedFields: fields}
+	}
+	return nil
+}

@@ -74,7 +74,7 @@ func (tx *transition) successor(result *commonpb.Payloads, failure *failurepb.Fa
 // again returns a run like this one.
 func (r *Run) again(initiator enumspb.ContinueAsNewInitiator, pause time.Duration) *successor {
 	attributes := proto.CloneOf(r.Attributes)
-	attributes.Initiator, attributes.Attempt, attributes.Identity = initiator, 1, ""
+	attributes.Initiator, attributes.Attempt, attributes.Identity, attributes.EagerExecutionAccepted = initiator, 1, "", false
 	return &successor{attributes, pause}
 }
 
@@ -153,6 +153,7 @@ func (r *Run) continued(
 	asked *commandpb.ContinueAsNewWorkflowExecutionCommandAttributes,
 ) *historypb.WorkflowExecutionStartedEventAttributes {
 	attributes := proto.CloneOf(r.Attributes)
+	attributes.EagerExecutionAccepted = false
 	if asked.GetWorkflowType().GetName() != "" {
 		attributes.WorkflowType = asked.GetWorkflowType()
 	}

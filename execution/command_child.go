@@ -43,7 +43,7 @@ func (tx *transition) startChild(c commandContext) *failedCommand {
 		ParentClosePolicy:            cmp.Or(asked.GetParentClosePolicy(), enumspb.PARENT_CLOSE_POLICY_TERMINATE),
 		WorkflowTaskCompletedEventId: c.completed, RetryPolicy: policy, CronSchedule: asked.GetCronSchedule(), Header: asked.GetHeader(),
 		WorkflowIdReusePolicy: cmp.Or(asked.GetWorkflowIdReusePolicy(), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE),
-		Memo:                  asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
+		Memo:                  someMemo(asked.GetMemo()), SearchAttributes: someAttributes(asked.GetSearchAttributes()),
 		Priority: asked.GetPriority(),
 	}
 	attributes.InheritBuildId = inherit     //lint:ignore SA1019 workers still send it

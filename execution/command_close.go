@@ -86,7 +86,7 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 	}
 	attributes := tx.run.continued(asked)
 	attributes.Input, attributes.Header, attributes.RetryPolicy, attributes.CronSchedule = asked.GetInput(), asked.GetHeader(), policy, asked.GetCronSchedule()
-	attributes.Memo, attributes.SearchAttributes = asked.GetMemo(), asked.GetSearchAttributes()
+	attributes.Memo, attributes.SearchAttributes = someMemo(asked.GetMemo()), someAttributes(asked.GetSearchAttributes())
 	attributes.ContinuedFailure, attributes.LastCompletionResult = asked.GetFailure(), asked.GetLastCompletionResult()
 	attributes.Initiator, attributes.Attempt, attributes.Identity = cmp.Or(asked.GetInitiator(), enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW), 1, ""
 	next := &successor{attributes, asked.GetBackoffStartInterval().AsDuration()}
@@ -95,7 +95,7 @@ func (tx *transition) continueAsNew(c commandContext) *failedCommand {
 		Input: asked.GetInput(), WorkflowRunTimeout: attributes.GetWorkflowRunTimeout(), WorkflowTaskTimeout: attributes.GetWorkflowTaskTimeout(),
 		WorkflowTaskCompletedEventId: c.completed, BackoffStartInterval: durationpb.New(tx.run.pauseBefore(next.pause, tx.now)),
 		Initiator: attributes.GetInitiator(), LastCompletionResult: asked.GetLastCompletionResult(),
-		Header: asked.GetHeader(), Memo: asked.GetMemo(), SearchAttributes: asked.GetSearchAttributes(),
+		Header: asked.GetHeader(), Memo: attributes.GetMemo(), SearchAttributes: attributes.GetSearchAttributes(),
 	}
 	continued.InheritBuildId = inherit //lint:ignore SA1019 workers still send it
 	tx.endWith(c, continued, next)

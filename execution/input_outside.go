@@ -52,7 +52,8 @@ func notFound(workflowID string) error {
 
 // alreadyStarted is the error for a start that the newest run forbids. The format names workflow ID and run ID.
 func (tx *transition) alreadyStarted(format string) error {
-	return serviceerror.NewWorkflowExecutionAlreadyStarted(fmt.Sprintf(format, tx.before.Key.WorkflowID, tx.run.ID), tx.run.StartRequest, tx.run.ID)
+	return serviceerror.NewWorkflowExecutionAlreadyStartedWithFirstExecutionRunId(
+		fmt.Sprintf(format, tx.before.Key.WorkflowID, tx.run.ID), tx.run.StartRequest, tx.run.ID, tx.run.Attributes.GetFirstExecutionRunId())
 }
 
 // Signal signals the run in progress. The reply is a *workflowservice.SignalWorkflowExecutionResponse.

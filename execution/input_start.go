@@ -43,7 +43,9 @@ func (Start) cause() string { return "start" }
 
 func (in Start) decide(tx *transition) (proto.Message, error) {
 	if before := tx.previous(); (in.Callback != nil || in.Parent != nil) && before != nil && slices.Contains(before.Earlier, in.RunID) {
-		return &workflowservice.StartWorkflowExecutionResponse{RunId: in.RunID, FirstExecutionRunId: in.RunID, Started: true}, nil
+		return &workflowservice.StartWorkflowExecutionResponse{
+			RunId: in.RunID, FirstExecutionRunId: in.RunID, Started: true, Link: tx.linkTo(in.RunID),
+		}, nil
 	}
 	begins, err := tx.start(in.Request, in.RunID, in.Parent)
 	if err != nil {
@@ -65,11 +67,24 @@ func (in Start) decide(tx *transition) (proto.Message, error) {
 			runID = first // others may have followed on it
 		}
 	}
-	response := &workflowservice.StartWorkflowExecutionResponse{RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status}
+	response := &workflowservice.StartWorkflowExecutionResponse{
+		RunId: runID, FirstExecutionRunId: first, Started: begins, Status: tx.run.Status, Link: tx.linkTo(runID),
+	}
 	if tx.startedEagerly(in.Request.GetRequestId()) {
 		response.EagerWorkflowTask = tx.taskInProgress("")
 	}
 	return response, nil
+}
+
+// linkTo returns a link to the first event of a run of the workflow ID.
+func (tx *transition) linkTo(runID string) *commonpb.Link {
+	key := tx.before.Key
+	return &commonpb.Link{Variant: &commonpb.Link_WorkflowEvent_{WorkflowEvent: &commonpb.Link_WorkflowEvent{
+		Namespace: key.Namespace, WorkflowId: key.WorkflowID, RunId: runID,
+		Reference: &commonpb.Link_WorkflowEvent_EventRef{EventRef: &commonpb.Link_WorkflowEvent_EventReference{
+			EventId: 1, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+		}},
+	}}}
 }
 
 // startedEagerly reports whether the worker that has asked for the run with a request has its first task. A repeat gets the same task.
@@ -208,7 +223,7 @@ func (tx *transition) startedAttributes(
 	attributes := &historypb.WorkflowExecutionStartedEventAttributes{
 		WorkflowType: request.GetWorkflowType(), WorkflowId: tx.before.Key.WorkflowID,
 		TaskQueue: &taskqueuepb.TaskQueue{Name: request.GetTaskQueue().GetName(), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-		Input:     request.GetInput(), Header: request.GetHeader(), Memo: request.GetMemo(), SearchAttributes: request.GetSearchAttributes(),
+		Input:     request.GetInput(), Header: request.GetHeader(), Memo: someMemo(request.GetMemo()), SearchAttributes: someAttributes(request.GetSearchAttributes()),
 		WorkflowExecutionTimeout: request.GetWorkflowExecutionTimeout(), WorkflowRunTimeout: run,
 		WorkflowTaskTimeout:      boundedTaskTimeout(request.GetWorkflowTaskTimeout(), defaultTaskTimeout, run.AsDuration()),
 		FirstWorkflowTaskBackoff: durationpb.New(request.GetWorkflowStartDelay().AsDuration()),
@@ -219,6 +234,7 @@ func (tx *transition) startedAttributes(
 	if pause, ok := cronPause(request.GetCronSchedule(), tx.now, tx.now); ok {
 		attributes.FirstWorkflowTaskBackoff, attributes.Initiator = durationpb.New(pause), enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
 	}
+	attributes.EagerExecutionAccepted = request.GetRequestEagerExecution() && attributes.FirstWorkflowTaskBackoff.AsDuration() == 0
 	return attributes
 }
 

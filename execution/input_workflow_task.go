@@ -72,7 +72,7 @@ func (tx *transition) execution() *commonpb.WorkflowExecution {
 	return &commonpb.WorkflowExecution{WorkflowId: tx.before.Key.WorkflowID, RunId: tx.run.ID}
 }
 
-var errTaskNotFound = serviceerror.NewNotFound("workflow task not found.")
+var errTaskNotFound = serviceerror.NewNotFound("Workflow task not found.")
 
 // checkTask reports an error unless a token is for the task in progress.
 func (tx *transition) checkTask(token Token) error {
