@@ -120,8 +120,8 @@ func (r *Run) heartbeatDue(a *Activity) time.Time {
 	return after(last, a.Attributes.GetHeartbeatTimeout().AsDuration())
 }
 
-// notEnoughTime is what a failure says when the schedule-to-close timeout of an activity leaves no time for another attempt.
-const notEnoughTime = "no time is left for another attempt before the ScheduleToClose timeout of the activity"
+// notEnoughTime is what a failure says, in the words that clients know from Temporal, when the schedule-to-close timeout of an activity leaves no time for another attempt.
+const notEnoughTime = "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
 
 // timeOutActivity ends an attempt that has timed out. There is another one if the retry policy says so. If only time is missing for it, the activity
 // as a whole has timed out, as in Temporal.

@@ -155,11 +155,15 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// Suffix returns the events of a workflow task in progress that are not in the journal, and perhaps never will be. A reader of the history sees
-// them at its end.
+// Suffix returns the events of a workflow task, in progress or waiting for a worker, that are not in the journal, and perhaps never will be. A reader of
+// the history sees them at its end.
 func (s *State) Suffix() []*historypb.HistoryEvent {
-	if !s.Run.Open() {
+	r := s.Run
+	if !r.Open() {
 		return nil
 	}
-	return s.Run.virtualEvents()
+	if task := &r.Task; task.Started == 0 && task.virtual() && task.Scheduled == r.NextEvent {
+		return []*historypb.HistoryEvent{r.virtualScheduled()}
+	}
+	return r.virtualEvents()
 }

@@ -118,10 +118,16 @@ func (r *Run) virtualEvents() []*historypb.HistoryEvent {
 	if task.Started == 0 || !task.virtual() {
 		return nil
 	}
-	scheduled := newEvent(r.scheduledAttributes(task), task.ScheduledTime)
 	started := newEvent(r.startedAttributes(task), task.StartedTime)
-	scheduled.EventId, started.EventId = task.Scheduled, task.Started
-	return []*historypb.HistoryEvent{scheduled, started}
+	started.EventId = task.Started
+	return []*historypb.HistoryEvent{r.virtualScheduled(), started}
+}
+
+// virtualScheduled is the event that schedules a task which is not in the history.
+func (r *Run) virtualScheduled() *historypb.HistoryEvent {
+	event := newEvent(r.scheduledAttributes(&r.Task), r.Task.ScheduledTime)
+	event.EventId = r.Task.Scheduled
+	return event
 }
 
 // settleTask makes the events of a task in progress real.
