@@ -120,7 +120,8 @@ func (r *Run) heartbeatDue(a *Activity) time.Time {
 	return after(last, a.Attributes.GetHeartbeatTimeout().AsDuration())
 }
 
-// notEnoughTime is what a failure says, in the words that clients know from Temporal, when the schedule-to-close timeout of an activity leaves no time for another attempt.
+// notEnoughTime is what a failure says when the schedule-to-close timeout of an activity leaves no time for another attempt, in the words that clients
+// know from Temporal.
 const notEnoughTime = "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
 
 // timeOutActivity ends an attempt that has timed out. There is another one if the retry policy says so. If only time is missing for it, the activity
