@@ -166,6 +166,13 @@ func TestListAndCount(t *testing.T) {
 	assert.Equal(t, "Keyword", string(counted.Groups[0].GroupValues[0].Metadata["type"]))
 	assert.Equal(t, "binary/null", string(counted.Groups[1].GroupValues[0].Metadata["encoding"]), "one has none")
 
+	v.terminate(v.begin("c", nil))
+	v.terminate(v.begin("d", nil))
+	counted, err = v.CountWorkflowExecutions(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default", Query: "GROUP BY ExecutionStatus"})
+	require.NoError(t, err)
+	require.Len(t, counted.Groups, 2)
+	assert.Equal(t, []int64{2, 3}, []int64{counted.Groups[0].Count, counted.Groups[1].Count}, "running ones come first, however few they are")
+
 	attributes, err := v.operators.ListSearchAttributes(t.Context(), &operatorservice.ListSearchAttributesRequest{Namespace: "default"})
 	require.NoError(t, err)
 	assert.Empty(t, attributes.CustomAttributes, "clients add what is not listed, with the type that they want")

@@ -15,7 +15,8 @@ const maxGroups = 1000
 type Count struct {
 	// Total is how many a query holds for. One with several values of an attribute is in several groups, and in Total once.
 	Total int64
-	// Groups are the groups, if the query asks for some: those with the most executions first, and by value among equals.
+	// Groups are the groups, if the query asks for some: those with the most executions first, and by value among equals. Statuses are in the order of
+	// their numbers.
 	Groups []Group
 }
 
@@ -69,9 +70,12 @@ func (d *database) count(ctx context.Context, namespace string, q *query.Query) 
 // groups counts by the values of a field. One group more than there may be means that there are too many.
 func (d *database) groups(ctx context.Context, namespace string, q *query.Query) (groups []Group, err error) {
 	s := d.countStatement(ctx)
-	column, by := "a.value", "1, 2"
+	column, by, order := "a.value", "1, 2", "many DESC, "
 	if own, ok := columnOf(*q.Group); ok {
 		column, by = own, own // an index may have it in order
+		if q.Group.Name == query.ExecutionStatus {
+			order = "" // Temporal's development server has it so, and clients count on it
+		}
 		s.add("SELECT '', " + column + ", count(*) AS many FROM executions AS s WHERE ")
 	} else {
 		// A string that says a time is there twice, and what has no comparable value counts as none.
@@ -80,7 +84,7 @@ func (d *database) groups(ctx context.Context, namespace string, q *query.Query)
 			q.Group.Name, string(query.Time))
 	}
 	s.scope(namespace, "", q)
-	s.add(" GROUP BY "+by+" ORDER BY many DESC, "+column+" LIMIT ?", maxGroups+1)
+	s.add(" GROUP BY "+by+" ORDER BY "+order+column+" LIMIT ?", maxGroups+1)
 	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
 	if err != nil {
 		return nil, err
