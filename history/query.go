@@ -33,6 +33,7 @@ const failing = 3
 var (
 	errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
 	errSilent   = errors.New("history: a worker has not answered a query")
+	errStops    = serviceerror.NewUnavailable("the process stops: try again")
 	errFailing  = serviceerror.NewWorkflowNotReady("the workflow cannot be queried: its workflow task fails again and again")
 )
 
@@ -50,6 +51,9 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
+	if s.open.Err() != nil {
+		return nil, errStops // below, the query would begin, and end at some moment
+	}
 	of := s.slots.use(key, s.shardOf(key)) // so that the queries of one workflow do not fill the process
 	if of == nil {
 		return nil, errBusyWorkflow
@@ -228,7 +232,7 @@ func (q *query) explain(err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return serviceerror.NewDeadlineExceeded("no worker has answered the query in time")
 	case errors.Is(err, context.Canceled):
-		return serviceerror.NewUnavailable("the process stops: try again")
+		return errStops
 	}
 	return err
 }

@@ -63,6 +63,9 @@ func (s *Service) with(ctx context.Context, key schedule.Key, do func(*slot) err
 // takeTurn waits for the turn of a workflow ID, and only then for one of those of the process. So many who wait for one workflow ID keep nobody else
 // waiting. Turns are given in the order in which they were wanted.
 func (s *Service) takeTurn(ctx context.Context, of *slot) error {
+	if err := ctx.Err(); err != nil {
+		return err // otherwise it would be left to chance who gets a turn that is free
+	}
 	limit := time.NewTimer(turnLimit)
 	defer limit.Stop()
 	select {

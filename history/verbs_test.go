@@ -375,6 +375,19 @@ func TestQuerySeesWhatCameBefore(t *testing.T) {
 	require.ErrorAs(t, query(natstest.Patience), new(*serviceerror.WorkflowNotReady))
 }
 
+// TestQueryOfAProcessThatStops: a process that stops begins no query, not even with a look at the journal.
+func TestQueryOfAProcessThatStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s, err := New(b.config(b.js))
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	s.open = ended
+	_, err = s.query(t.Context(), b.key("w"), &workflowservice.QueryWorkflowRequest{})
+	require.ErrorIs(t, err, errStops)
+}
+
 // answerQueries answers queries as a gateway does, until the answer comes that the test waits for. History may still work on an earlier query,
 // for which nobody waits any more.
 func (b *bundle) answerQueries(events int, answers <-chan *workflowservice.QueryWorkflowResponse) *workflowservice.QueryWorkflowResponse {

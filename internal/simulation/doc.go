@@ -143,7 +143,8 @@
 //
 // Three things make a simulation repeatable: every goroutine waits between two events, calls that arrive at the same moment are
 // sorted, and the world gives a process one message at a time. These can break it: two goroutines of one process that are
-// woken by the same event and race; a select with several ready cases; a map whose order decides what is asked first.
+// woken by the same event and race; a select with several ready cases; a map whose order decides what is asked first; a
+// context.AfterFunc of a context that has ended already.
 //
 // The package may import everything; only tests may import it.
 package simulation
