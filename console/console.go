@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/pages"
 	"github.com/carillon-scheduler/carillon/console/internal/rest"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -35,7 +36,9 @@ type Config struct {
 	// Version is that of the release.
 	Version string
 	// Drain bounds how long a stop waits for requests in progress.
-	Drain  time.Duration
+	Drain time.Duration
+	// Now is the clock; nil means that of the system.
+	Now    func() time.Time
 	Logger *slog.Logger
 }
 
@@ -48,6 +51,9 @@ type Console struct {
 // New returns a console that does nothing until Run is called. An error means that the table of verbs contradicts itself; then the listener is
 // closed.
 func New(config Config) (*Console, error) {
+	if config.Now == nil {
+		config.Now = time.Now //permit:time.Now the default of the configuration
+	}
 	c := &Console{config: config}
 	stop := make(chan struct{})
 	api, err := c.api(stop)
@@ -56,6 +62,10 @@ func New(config Config) (*Console, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Base+"/", api)
+	shown := pages.New(pages.Config{Client: c.speaker, Namespace: config.API.Namespace(), Now: config.Now})
+	for _, path := range []string{"/{$}", pages.Base, "/static/"} {
+		mux.Handle(path, shown)
+	}
 	if config.Temporal != nil {
 		mux.Handle("/", config.Temporal)
 	}

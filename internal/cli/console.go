@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// consoleRole is the name of the role that serves people and programs over HTTP.
+	// consoleRole is the name of the role that serves a browser and programs over HTTP.
 	consoleRole = "console"
 	// defaultConsole is where it serves.
 	defaultConsole = "127.0.0.1:8233"
@@ -25,7 +25,7 @@ type consoleOptions struct{ address string }
 
 func (o *consoleOptions) define(cmd *cobra.Command) {
 	addFlags(cmd, "Console", func(flags *pflag.FlagSet) {
-		flags.StringVar(&o.address, "console", defaultConsole, "serve the HTTP API on `ADDRESS` of this machine; off for nowhere")
+		flags.StringVar(&o.address, "console", defaultConsole, "serve the console and the HTTP API on `ADDRESS` of this machine; off for nowhere")
 	})
 }
 
@@ -55,7 +55,7 @@ func (o *consoleOptions) listen(ctx context.Context) (net.Listener, error) {
 func (a *app) consoleCommand() *cobra.Command {
 	var o consoleOptions
 	var cmd *cobra.Command
-	cmd = a.poolCommand(consoleRole, "Run the role that serves the HTTP API", func(c *roles.Cluster) (roles.Role, error) {
+	cmd = a.poolCommand(consoleRole, "Run the role that serves the console and the HTTP API", func(c *roles.Cluster) (roles.Role, error) {
 		if o.isOff() {
 			return roles.Role{}, usagef("--console: a console needs an address")
 		}

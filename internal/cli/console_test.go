@@ -27,7 +27,7 @@ func TestTourOverHTTP(t *testing.T) {
 	page, err := os.ReadFile(filepath.FromSlash(repository + "/docs/http.md"))
 	require.NoError(t, err)
 	server := startDaemonIn(t, map[string]string{"CARILLON_CONSOLE": "127.0.0.1:0"}, "server", "--port", "-1", "--log-level", "warn", "--data", t.TempDir())
-	api := server.output(t, `HTTP +(\S+)`) + "namespaces/default"
+	api := server.output(t, `console +(\S+)`) + "/api/carillon/v1/namespaces/default"
 	found := blocks(string(page), "curl")
 	require.NotEmpty(t, found)
 	for _, block := range found {
@@ -47,7 +47,7 @@ func TestTourOverHTTP(t *testing.T) {
 func TestConsoleOnItsOwn(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
-	assert.Contains(t, server.stdout.String(), "HTTP      not served")
+	assert.Contains(t, server.stdout.String(), "console   not served")
 	d := startDaemon(t, "console", "--nats", url, "--console", "127.0.0.1:0")
 	serves := regexp.MustCompile(`serving the console" address=(\S+)`)
 	var address []string

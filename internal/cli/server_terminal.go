@@ -29,7 +29,7 @@ type terminal struct {
 	ready <-chan struct{}
 	// gateway is where Temporal's clients find the server. Its listeners are nil if they do not.
 	gateway roles.GatewayConfig
-	// console is where the HTTP API is; nil if it is not served.
+	// console is where the console is; nil if it is not served.
 	console net.Addr
 
 	demo       []schedule.CreateRequest
@@ -95,7 +95,7 @@ func (c *terminal) banner() {
 		{"", "cluster", fmt.Sprintf("%s, %s, namespace %s",
 			plural(c.cluster.Facts.Shards, "shard"), plural(c.cluster.Facts.Replicas, "replica"), c.app.global.namespace)},
 		{"", "Temporal", c.gatewayText()},
-		{"", "HTTP", c.consoleText()},
+		{"", "console", c.consoleText()},
 		{"", "try", "carillon schedule list" + c.clientFlags()},
 		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, subjects.ThingSchedule, "list"))},
 		{"", "stop", "Ctrl-C"},
@@ -136,12 +136,12 @@ func (c *terminal) gatewayText() string {
 	return text
 }
 
-// consoleText says where the HTTP API is.
+// consoleText says where the console is.
 func (c *terminal) consoleText() string {
 	if c.console == nil {
 		return "not served"
 	}
-	return "http://" + c.console.String() + "/api/carillon/v1/"
+	return "http://" + c.console.String()
 }
 
 // clientFlags are the flags that a client needs to reach this server.

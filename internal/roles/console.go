@@ -23,7 +23,7 @@ type ConsoleConfig struct {
 	Drain time.Duration
 }
 
-// Console returns the role that serves the HTTP API. If it fails, the listener is closed.
+// Console returns the role that serves the pages and the HTTP API. If it fails, the listener is closed.
 func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
 	if err != nil {

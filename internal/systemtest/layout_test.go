@@ -59,8 +59,9 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/visibility": {"frontend/internal/batch", "schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
-		"console":               {"console/internal/rest", "client", "frontend", "schedule"},
-		"console/internal/rest": {"client", "frontend", "schedule", "subjects"},
+		"console":                {"console/internal/pages", "console/internal/rest", "client", "frontend", "schedule"},
+		"console/internal/pages": {"client", "schedule", "specproc/prose"},
+		"console/internal/rest":  {"client", "frontend", "schedule", "subjects"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},
 		"worker": {"schedule", "subjects", "internal/telemetry", "internal/deadletter", "internal/flood", "internal/metrics",

@@ -1,0 +1,13 @@
+// Package pages is what people see of Carillon in a browser. The pages are made on the server, from templates that are part of the binary, and work
+// without scripts. A script of htmx, which is part of the binary too, keeps them up to date.
+//
+// [Pages] is the handler. Each page asks a frontend, by a client that speaks for whoever has sent the request, and shows what it answers. A form is a
+// request of the API, and leads back to its page.
+//
+// # What comes from others is hostile
+//
+// IDs, notes and inputs are texts that anybody may have chosen. The templates escape them, and the content-security policy lets nothing in but the
+// files of the binary: no script, style or picture from elsewhere, and none inside a page.
+//
+// Only package console imports this one. It may import client, schedule and specproc/prose. It must never decide what a frontend decides.
+package pages

@@ -1,0 +1,87 @@
+package pages
+
+import (
+	"embed"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/client"
+)
+
+//go:embed static
+var static embed.FS
+
+// policy lets a page load nothing but the files of the binary.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'"
+
+// Config says what [Pages] work with.
+type Config struct {
+	// Client returns a client that speaks for whoever has sent a request, in any namespace. The error goes to them.
+	Client func(*http.Request) (*client.Client, error)
+	// Namespace is the one that somebody sees first.
+	Namespace string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Pages is the handler of all pages. [New] makes it. It is safe for concurrent use.
+type Pages struct {
+	config Config
+	mux    *http.ServeMux
+}
+
+// New returns the handler.
+func New(config Config) *Pages {
+	p := &Pages{config: config, mux: http.NewServeMux()}
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // the folder is part of the binary
+	}
+	p.mux.Handle("GET /static/", http.StripPrefix("/static/", kept(http.FileServerFS(files))))
+	p.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, address(config.Namespace, "schedules"), http.StatusSeeOther)
+	})
+	p.mux.HandleFunc("GET "+Base+"{namespace}/{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, address(r.PathValue("namespace"), "schedules"), http.StatusSeeOther)
+	})
+	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
+	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
+	for name, act := range acts {
+		p.page("POST "+Base+"{namespace}/schedules/{id}/"+name, p.act(name, act))
+	}
+	p.page("GET "+Base, func(*http.Request, *client.Client) (*answer, error) { return nil, errNoPage })
+	return p
+}
+
+// Base is the path under which the pages of all namespaces are. The handler also has "GET /static/" and "GET /{$}".
+const Base = "/ns/"
+
+// kept lets a browser keep a file for an hour.
+func kept(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ServeHTTP answers one request.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+	p.mux.ServeHTTP(w, r)
+}
+
+// address returns the path of a page in a namespace.
+func address(namespace string, parts ...string) string {
+	path := Base + url.PathEscape(namespace)
+	for _, part := range parts {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}

@@ -1,0 +1,176 @@
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// views are the templates by the name of the page.
+var views = parsed("schedules", "schedule", "problem")
+
+func parsed(names ...string) map[string]*template.Template {
+	all := map[string]*template.Template{}
+	for _, name := range names {
+		all[name] = template.Must(template.New("layout.html").Funcs(template.FuncMap{"path": address}).
+			ParseFS(templates, "templates/layout.html", "templates/"+name+".html"))
+	}
+	return all
+}
+
+// answer is a page to show, or a place to go to.
+type answer struct {
+	// view is the template, and data what it shows.
+	view, title string
+	data        any
+	// to is where the browser goes instead.
+	to string
+}
+
+// frame is what every page has around it.
+type frame struct {
+	Title, Namespace string
+	// Now is when the page was made.
+	Now time.Time
+	// Said is what the last request came to; empty on other pages.
+	Said string
+	Page any
+}
+
+// page adds a page.
+func (p *Pages) page(pattern string, make func(*http.Request, *client.Client) (*answer, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		given, err := p.made(r, make)
+		switch {
+		case err != nil:
+			p.show(w, r, statusOf(err), &answer{view: "problem", title: "Problem", data: problemOf(err)})
+		case given.to != "":
+			http.Redirect(w, r, given.to, http.StatusSeeOther)
+		default:
+			p.show(w, r, http.StatusOK, given)
+		}
+	})
+}
+
+// made makes a page for whoever asks.
+func (p *Pages) made(r *http.Request, make func(*http.Request, *client.Client) (*answer, error)) (*answer, error) {
+	speaker, err := p.config.Client(r)
+	if err == nil && r.PathValue("namespace") != "" {
+		speaker, err = speaker.In(r.PathValue("namespace"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return make(r, speaker)
+}
+
+// show writes a page, whole or not at all.
+func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answer) {
+	namespace := r.PathValue("namespace")
+	if schedule.ValidateNamespace(namespace) != nil {
+		namespace = p.config.Namespace
+	}
+	var text bytes.Buffer
+	err := views[a.view].Execute(&text, frame{
+		Title: a.title, Namespace: namespace, Now: p.config.Now(), Said: said[r.URL.Query().Get("said")], Page: a.data,
+	})
+	if err != nil {
+		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // fails if the browser has gone
+}
+
+// problem is an error on a page.
+type problem struct {
+	Code, Field, Message string
+}
+
+func problemOf(err error) problem {
+	var failure *schedule.Error
+	if !errors.As(err, &failure) {
+		return problem{Code: string(schedule.CodeInternal), Message: err.Error()}
+	}
+	return problem{Code: string(failure.Code), Field: failure.Field, Message: failure.Message}
+}
+
+var errNoPage = schedule.Errorf(schedule.CodeNotFound, "there is no such page")
+
+// statusOf returns the HTTP status of a page with an error.
+func statusOf(err error) int {
+	switch schedule.CodeOf(err) {
+	case schedule.CodeNotFound:
+		return http.StatusNotFound
+	case schedule.CodeInvalidArgument:
+		return http.StatusBadRequest
+	case schedule.CodePermissionDenied:
+		return http.StatusForbidden
+	case schedule.CodeAlreadyExists, schedule.CodeFailedPrecondition:
+		return http.StatusConflict
+	case schedule.CodeResourceExhausted:
+		return http.StatusTooManyRequests
+	case schedule.CodeUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// moment is a time on a page.
+type moment struct {
+	// ISO is for programs and Text for people; Relative says how far off it is.
+	ISO, Text, Relative string
+}
+
+// momentOf returns a time for a page in a zone. The zero time has no text.
+func momentOf(at, now time.Time, zone *time.Location) moment {
+	if at.IsZero() {
+		return moment{}
+	}
+	return moment{at.UTC().Format(time.RFC3339), at.In(zone).Format("2006-01-02 15:04:05"), relative(at.Sub(now))}
+}
+
+// relative says how far off a time is.
+func relative(d time.Duration) string {
+	text := rounded(d.Abs())
+	switch {
+	case d.Abs() < time.Second:
+		return "now"
+	case d < 0:
+		return text + " ago"
+	}
+	return "in " + text
+}
+
+// rounded returns a duration in its largest unit, with the next one where that says something.
+func rounded(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < day:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return plural(int(d/day), "day")
+}
+
+// plural returns a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,166 @@
+package pages
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
+)
+
+// eventsShown is how many of the newest events the page of a schedule has.
+const eventsShown = 25
+
+// scheduleOne is the page of one schedule.
+type scheduleOne struct {
+	ID, Address, When, Action, TaskQueue, Zone string
+	State                                      state
+	Notes, PausedBy                            string
+	Paused                                     bool
+	// Reasons say what holds it up, and Warnings what may surprise.
+	Reasons, Warnings []schedule.Notice
+	Next              []moment
+	Runs              []runRow
+	Waiting           []waitingRow
+	Counts            []count
+	Events            []eventRow
+	// Definition is the schedule as JSON.
+	Definition string
+}
+
+// runRow is a run in a list.
+type runRow struct {
+	Nominal, Start moment
+	Took, Lateness string
+	Outcome        outcome
+	Failure        string
+	IsManual       bool
+}
+
+// waitingRow is a start that waits.
+type waitingRow struct {
+	Nominal moment
+	Phase   string
+}
+
+// count is a number that is not zero.
+type count struct {
+	Name  string
+	Value int64
+}
+
+// eventRow is an event in a list.
+type eventRow struct {
+	At                     moment
+	Kind, Identity, Reason string
+}
+
+func (p *Pages) schedule(r *http.Request, speaker *client.Client) (*answer, error) {
+	id := r.PathValue("id")
+	d, err := speaker.Describe(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	history, err := speaker.History(r.Context(), schedule.HistoryRequest{ID: id, Newest: true, PageSize: eventsShown})
+	if err != nil {
+		return nil, err
+	}
+	return &answer{view: "schedule", title: d.ID, data: oneOf(&d, history.Events, p.config.Now())}, nil
+}
+
+// oneOf returns what the page of a schedule shows.
+func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *scheduleOne {
+	zone, info := zoneOf(d), &d.Info
+	one := &scheduleOne{
+		ID: d.ID, Address: address(d.Namespace, "schedules", d.ID), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
+		TaskQueue: d.Action.TaskQueue, Zone: zone.String(), State: stateOf(d), Notes: d.State.Notes, PausedBy: info.PausedBy, Paused: d.State.Paused,
+		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), Counts: countsOf(info),
+	}
+	for _, at := range info.FutureActionTimes {
+		one.Next = append(one.Next, momentOf(at, now, zone))
+	}
+	for i := len(info.RecentActions) - 1; i >= 0; i-- {
+		one.Runs = append(one.Runs, runOf(&info.RecentActions[i], now, zone))
+	}
+	for i := range info.Buffer {
+		one.Waiting = append(one.Waiting, waitingRow{momentOf(info.Buffer[i].NominalTime, now, zone), string(info.Buffer[i].Phase)})
+	}
+	for i := len(events) - 1; i >= 0; i-- {
+		e := &events[i]
+		one.Events = append(one.Events, eventRow{momentOf(e.Time, now, zone), string(e.Kind), e.Identity, e.Reason})
+	}
+	return one
+}
+
+func runOf(run *schedule.Run, now time.Time, zone *time.Location) runRow {
+	row := runRow{
+		Nominal: momentOf(run.NominalTime, now, zone), Start: momentOf(run.StartTime, now, zone), Outcome: outcomeOf(run, now, zone),
+		IsManual: run.Manual,
+	}
+	if !run.CloseTime.IsZero() {
+		row.Took = run.CloseTime.Sub(run.StartTime).Round(time.Millisecond).String()
+	}
+	if late := run.StartTime.Sub(run.DueTime); late > 0 && !run.Manual {
+		row.Lateness = late.Round(time.Millisecond).String()
+	}
+	if run.Failure != nil {
+		row.Failure = run.Failure.Message
+	}
+	return row
+}
+
+func countsOf(info *schedule.Info) (counts []count) {
+	for _, c := range []count{
+		{"actions", info.ActionCount}, {"waiting", int64(info.BufferSize)}, {"missed, outside of the catch-up window", info.MissedCatchupWindow},
+		{"skipped because of an overlap", info.OverlapSkipped}, {"dropped because the buffer was full", info.BufferDropped},
+		{"skipped on request", info.SkippedOnRequest},
+	} {
+		if c.Value != 0 {
+			counts = append(counts, c)
+		}
+	}
+	return counts
+}
+
+// definition returns a schedule as JSON for people.
+func definition(s *schedule.Schedule) string {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// acts are what the forms of the page of a schedule ask for, by the last part of their address.
+var acts = map[string]func(*http.Request, *client.Client, string) error{
+	"pause": func(r *http.Request, speaker *client.Client, id string) error {
+		return speaker.Pause(r.Context(), id, r.PostFormValue("note"))
+	},
+	"unpause": func(r *http.Request, speaker *client.Client, id string) error {
+		return speaker.Unpause(r.Context(), id, r.PostFormValue("note"))
+	},
+	"trigger": func(r *http.Request, speaker *client.Client, id string) error {
+		_, err := speaker.Trigger(r.Context(), schedule.TriggerRequest{ID: id})
+		return err
+	},
+}
+
+// said are what the page says after each of them.
+var said = map[string]string{
+	"pause":   "The schedule is paused: it starts nothing by itself.",
+	"unpause": "The schedule acts again.",
+	"trigger": "A run has been asked for.",
+}
+
+// act returns the handler of a form, which leads back to the page of the schedule.
+func (p *Pages) act(name string, do func(*http.Request, *client.Client, string) error) func(*http.Request, *client.Client) (*answer, error) {
+	return func(r *http.Request, speaker *client.Client) (*answer, error) {
+		id := r.PathValue("id")
+		if err := do(r, speaker, id); err != nil {
+			return nil, err
+		}
+		return &answer{to: address(speaker.Namespace(), "schedules", id) + "?said=" + name}, nil
+	}
+}
