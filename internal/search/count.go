@@ -69,22 +69,7 @@ func (d *database) count(ctx context.Context, namespace string, q *query.Query) 
 
 // groups counts by the values of a field. One group more than there may be means that there are too many.
 func (d *database) groups(ctx context.Context, namespace string, q *query.Query) (groups []Group, err error) {
-	s := d.countStatement(ctx)
-	column, by, order := "a.value", "1, 2", "many DESC, "
-	if own, ok := columnOf(*q.Group); ok {
-		column, by = own, own // an index may have it in order
-		if q.Group.Name == query.ExecutionStatus {
-			order = "" // Temporal's development server has it so, and clients count on it
-		}
-		s.add("SELECT '', " + column + ", count(*) AS many FROM executions AS s WHERE ")
-	} else {
-		// A string that says a time is there twice, and what has no comparable value counts as none.
-		s.add(`SELECT coalesce(a.class, ''), a.value, count(*) AS many FROM executions AS s
-			LEFT JOIN execution_attributes AS a ON a.owner = s.number AND a.name = ? AND a.class NOT IN ('', ?) WHERE `,
-			q.Group.Name, string(query.Time))
-	}
-	s.scope(namespace, "", q)
-	s.add(" GROUP BY "+by+" ORDER BY "+order+column+" LIMIT ?", maxGroups+1)
+	s := d.groupStatement(ctx, namespace, q)
 	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
 	if err != nil {
 		return nil, err
@@ -101,6 +86,42 @@ func (d *database) groups(ctx context.Context, namespace string, q *query.Query)
 		groups = append(groups, g)
 	}
 	return groups, rows.Err()
+}
+
+// groupStatement selects the class, the value and the count of each group.
+func (d *database) groupStatement(ctx context.Context, namespace string, q *query.Query) *statement {
+	s := d.countStatement(ctx)
+	column, by, order := "a.value", "1, 2", "many DESC, "
+	if own, ok := columnOf(*q.Group); ok {
+		column, by = own, own // an index may have it in order
+		if q.Group.Name == query.ExecutionStatus {
+			order = "" // Temporal's development server has it so, and clients count on it
+		}
+		s.add("SELECT '', " + column + ", count(*) AS many FROM executions AS s WHERE ")
+	} else if q.Where == nil {
+		return groupAll(namespace, q.Group.Name)
+	} else {
+		s.add(`SELECT coalesce(a.class, ''), a.value, count(*) AS many FROM executions AS s
+			LEFT JOIN execution_attributes AS a ON a.owner = s.number AND a.name = ? AND `+grouped+` WHERE `, q.Group.Name, string(query.Time))
+	}
+	s.scope(namespace, "", q)
+	s.add(" GROUP BY "+by+" ORDER BY "+order+column+" LIMIT ?", maxGroups+1)
+	return s
+}
+
+// grouped is what holds for a value that makes a group. A string that says a time is there twice, and what has no comparable value counts as none.
+const grouped = "a.class NOT IN ('', ?)"
+
+// groupAll is groupStatement for all executions by an attribute. The index of the values has them in order: to look up the value of each execution takes
+// several times as long. Those that are in no group have no value.
+func groupAll(namespace, name string) *statement {
+	s, none := &statement{namespace: namespace}, string(query.Time)
+	const values = " FROM execution_attributes AS a WHERE a.namespace = ? AND a.name = ? AND " + grouped
+	s.add("SELECT * FROM (SELECT a.class, a.value AS value, count(*) AS many"+values+" GROUP BY 1, 2", namespace, name, none)
+	s.add(" UNION ALL SELECT '', NULL, (SELECT count(*) FROM executions WHERE namespace = ?)", namespace)
+	s.add(" - (SELECT count(*) FROM (SELECT 1"+values+" GROUP BY a.owner))", namespace, name, none)
+	s.add(") WHERE many > 0 ORDER BY many DESC, value LIMIT ?", maxGroups+1)
+	return s
 }
 
 // fromSQL returns a value of a column, or one of an attribute of a class. Kind is empty if there is none.
