@@ -149,14 +149,15 @@ func (o Orphan) Input(parent *commonpb.WorkflowExecution) (workflowID string, in
 	}}
 }
 
-// RefusesChild reports whether an entry of the parent says that a child could not be started. The state is that of the parent, with the entry.
+// RefusesChild reports whether an entry of the parent says that a child could not be started: to its code, or to a run that a workflow task keeps from
+// telling it yet. The state is that of the parent, with the entry.
 func (s *State) RefusesChild(entry *Entry, parent Parent) bool {
 	for i := range entry.Parts {
 		part := &entry.Parts[i]
 		if part.RunID != parent.RunID && !(s.Run.ID == part.RunID && s.Run.wrote(parent.RunID, parent.Event)) {
 			continue
 		}
-		for _, event := range part.Events {
+		for _, event := range slices.Concat(part.Events, part.Buffer) {
 			failed := event.GetStartChildWorkflowExecutionFailedEventAttributes()
 			if failed != nil && failed.GetInitiatedEventId() == parent.Event {
 				return true
