@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console/internal/pages"
 	"github.com/carillon-scheduler/carillon/console/internal/rest"
@@ -62,7 +64,7 @@ func New(config Config) (*Console, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Base+"/", api)
-	shown := pages.New(pages.Config{Client: c.speaker, Namespace: config.API.Namespace(), Now: config.Now})
+	shown := pages.New(pages.Config{Client: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
 	for _, path := range []string{"/{$}", pages.Base, "/static/"} {
 		mux.Handle(path, shown)
 	}

@@ -60,7 +60,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
 		"console":                {"console/internal/pages", "console/internal/rest", "client", "frontend", "schedule"},
-		"console/internal/pages": {"client", "schedule", "specproc/prose"},
+		"console/internal/pages": {"client", "schedule", "specproc/prose", "internal/apitext"},
 		"console/internal/rest":  {"client", "frontend", "schedule", "subjects"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},

@@ -25,6 +25,8 @@ type Config struct {
 	Namespace string
 	// Now is the clock.
 	Now func() time.Time
+	// NewID returns IDs of requests.
+	NewID func() string
 }
 
 // Pages is the handler of all pages. [New] makes it. It is safe for concurrent use.
@@ -49,6 +51,10 @@ func New(config Config) *Pages {
 	})
 	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
 	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
+	p.page("GET "+Base+"{namespace}/new-schedule", p.newSchedule)
+	p.page("POST "+Base+"{namespace}/new-schedule", p.create)
+	p.page("GET "+Base+"{namespace}/schedules/{id}/edit", p.edit)
+	p.page("POST "+Base+"{namespace}/schedules/{id}/edit", p.save)
 	for name, act := range acts {
 		p.page("POST "+Base+"{namespace}/schedules/{id}/"+name, p.act(name, act))
 	}

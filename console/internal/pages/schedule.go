@@ -147,8 +147,10 @@ var acts = map[string]func(*http.Request, *client.Client, string) error{
 	},
 }
 
-// said are what the page says after each of them.
+// said are what the page says after each of them, and after a schedule has been written.
 var said = map[string]string{
+	"create":  "The schedule is there.",
+	"save":    "The change is made.",
 	"pause":   "The schedule is paused: it starts nothing by itself.",
 	"unpause": "The schedule acts again.",
 	"trigger": "A run has been asked for.",
