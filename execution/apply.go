@@ -234,7 +234,7 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 			delete(r.Outgoing, of)
 		}
 		if status, ok := ends[event.GetEventType()]; ok {
-			r.Status, r.Close = status, event.GetEventTime().AsTime()
+			r.Status, r.Close, r.Continues = status, event.GetEventTime().AsTime(), continues(event)
 			clear(r.Timers)
 			clear(r.Heartbeats)
 			r.dropCanceled()
@@ -251,6 +251,14 @@ var ends = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:  enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
 
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
+}
+
+// continues reports whether another run follows on the one that an event ends.
+func continues(event *historypb.HistoryEvent) bool {
+	return event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId() != "" ||
+		event.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId() != "" ||
+		event.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId() != "" ||
+		event.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId() != ""
 }
 
 // merged returns fields with changes. A change to nothing removes a field.

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// The commands that end a workflow. None is carried out if events or updates arrived while the workflow task was in progress: the workflow has
-// decided without knowing them, so it must look again.
+// The commands that end a workflow. None is carried out if events arrived while the workflow task was in progress: the workflow has decided without
+// knowing them, so it must look again. Updates that arrived do not count: nothing of them is in the history yet. They are aborted.
 
 func (tx *transition) unhandled() *failedCommand {
-	if tx.arrived == 0 && !tx.run.unsent(tx.sent) {
+	if tx.arrived == 0 {
 		return nil
 	}
 	return &failedCommand{enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, "there are new events"}

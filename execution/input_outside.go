@@ -85,14 +85,24 @@ func (in Signal) decide(tx *transition) (proto.Message, error) {
 // errSignals is what a signal is told that is one too many.
 var errSignals = serviceerror.NewInvalidArgument("exceeded workflow execution limit for signal events")
 
+// ErrClosing says that a run is about to end, or has ended and another one follows on it. It is a ResourceExhausted of Temporal's: whoever tries again
+// soon reaches the run that follows, or learns that there is none.
+var ErrClosing error = &serviceerror.ResourceExhausted{
+	Cause: enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW, Scope: enumspb.RESOURCE_EXHAUSTED_SCOPE_NAMESPACE,
+	Message: "workflow operation can not be applied because workflow is closing",
+}
+
 // signal adds a signal, unless it is a repeat. The workflow gets a task if wake says so. The error is InvalidArgument if the run has as many
-// signals as it may.
+// signals as it may, and [ErrClosing] if it is about to end.
 func (tx *transition) signal(attributes *historypb.WorkflowExecutionSignaledEventAttributes, requestID string, wake bool) error {
 	if requestID != "" && tx.run.Requests.has(requestID) {
 		return nil
 	}
-	if tx.run.Signals >= maxSignals {
+	switch {
+	case tx.run.Signals >= maxSignals:
 		return errSignals
+	case tx.run.Task.closing():
+		return ErrClosing
 	}
 	attributes.RequestId = requestID
 	tx.accept(requestID)

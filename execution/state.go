@@ -68,6 +68,8 @@ type Run struct {
 	// Status is running, or how the run ended at Close.
 	Status enumspb.WorkflowExecutionStatus
 	Close  time.Time
+	// Continues says that the run has ended, and that another one follows on it.
+	Continues bool
 
 	// Task is the workflow task that waits or is worked on.
 	Task WorkflowTask
@@ -138,7 +140,13 @@ type WorkflowTask struct {
 	Updates int64 `json:"updates,omitempty"`
 	// ManyUpdates says that the run had so many updates when the task started that it should continue as new.
 	ManyUpdates bool `json:"manyUpdates,omitempty"`
+	// Closing says that the task before failed because it was to end the workflow, and events had arrived meanwhile. This one will end it, most likely.
+	Closing bool `json:"closing,omitempty"`
 }
+
+// closing reports whether a worker has a task which, most likely, ends the workflow. A signal or an update that came now would keep it from that, so it
+// is refused.
+func (t *WorkflowTask) closing() bool { return t.Closing && t.Started != 0 }
 
 // virtual reports whether the events of the task are not in the history.
 func (t *WorkflowTask) virtual() bool { return t.Attempt > 1 || t.Speculative }

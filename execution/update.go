@@ -51,7 +51,8 @@ const (
 )
 
 var (
-	errUpdateAborted = serviceerror.NewNotFound("workflow update was aborted by closing workflow")
+	// ErrUpdateAborted says that a run has ended before its code accepted an update, and that no other run follows on it. It is a NotFound of Temporal's.
+	ErrUpdateAborted error = serviceerror.NewNotFound("workflow update was aborted by closing workflow")
 
 	unprocessed = &failurepb.Failure{
 		Message: "Workflow Update is rejected because it wasn't processed by worker. Probably, Workflow Update is not supported by the worker.",
@@ -155,7 +156,8 @@ type UpdateState struct {
 }
 
 // FindUpdate returns how far an update of a run has come. The error is Temporal's NotFound if the run does not know it, or has ended before its
-// code accepted it. A rejection is known for a time.
+// code accepted it. If another run follows on it, the error is [ErrClosing] for a time: the update may be asked for again, and goes to that run. A
+// rejection is known for a time.
 func (r *Run) FindUpdate(id string, now time.Time) (UpdateState, error) {
 	update, ok := r.Updates[id]
 	switch {
@@ -170,8 +172,10 @@ func (r *Run) FindUpdate(id string, now time.Time) (UpdateState, error) {
 		return completedBy(ended), nil
 	case update.Accepted > 0:
 		return UpdateState{Stage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED}, nil
+	case r.Continues && now.Sub(r.Close) < rejectionTime:
+		return UpdateState{}, ErrClosing
 	case !r.Open():
-		return UpdateState{}, errUpdateAborted
+		return UpdateState{}, ErrUpdateAborted
 	}
 	return UpdateState{Stage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ADMITTED}, nil
 }
@@ -209,6 +213,8 @@ func (tx *transition) admitUpdate(request *updatepb.Request) error {
 	switch {
 	case r.Task.Attempt >= failing:
 		return serviceerror.NewWorkflowNotReady("Unable to perform workflow execution update due to Workflow Task in failed state.")
+	case r.Task.closing():
+		return ErrClosing
 	case r.inFlight() >= maxInFlight:
 		return serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT,
 			fmt.Sprintf("limit on number of concurrent in-flight updates has been reached (%d)", maxInFlight))

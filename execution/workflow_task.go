@@ -31,6 +31,7 @@ func (tx *transition) scheduleTaskSince(original time.Time) {
 	task := WorkflowTask{
 		Attempt: max(r.Task.Attempt, 1), ScheduledTime: tx.now, OriginalTime: original, Timeout: r.taskTimeout(max(r.Task.Attempt, 1)),
 		StickyQueue: r.Sticky.Queue, StickyTimeout: r.Sticky.Timeout, Speculative: r.Task.Speculative,
+		Closing: r.Task.Closing,
 	}
 	if !task.Speculative {
 		tx.setFirstTask(time.Time{})
@@ -163,6 +164,11 @@ func (tx *transition) failTask(cause enumspb.WorkflowTaskFailedCause, failure *f
 		})
 	}
 	tx.dropTask(true)
+	if cause == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
+		next := tx.run.Task
+		next.Closing = true
+		tx.setTask(next)
+	}
 }
 
 // timeOutTask ends the task because no worker took it from the sticky queue, or none completed it in time.

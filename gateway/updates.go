@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -59,20 +61,51 @@ func (s *workflowService) ExecuteMultiOperation(
 		return nil, err
 	}
 	start.RequestId = cmp.Or(start.RequestId, uuid.NewString())
-	workflow := schedule.Key{Namespace: r.Namespace, ID: start.WorkflowId}
-	var all *workflowservice.ExecuteMultiOperationResponse
-	found, err := s.awaitUpdate(ctx, workflow, asked.WaitPolicy, func(ctx context.Context) (_ *updateProgress, err error) {
+	all, err := s.updateWithStart(ctx, r, start.WorkflowId, asked.WaitPolicy)
+	if !abortedByEnd(all, err) {
+		return all, updateFailed(all, err)
+	}
+	if all, err = s.updateWithStart(ctx, r, start.WorkflowId, asked.WaitPolicy); abortedByEnd(all, err) {
+		err = serviceerror.NewAborted(err.Error()) // so that the client tries again
+	}
+	return all, updateFailed(all, err)
+}
+
+// updateWithStart carries out a start and an update, and waits for the update. If there is a response beside the error, both were taken.
+func (s *workflowService) updateWithStart(
+	ctx context.Context, r *workflowservice.ExecuteMultiOperationRequest, id string, policy *update.WaitPolicy,
+) (all *workflowservice.ExecuteMultiOperationResponse, err error) {
+	workflow := schedule.Key{Namespace: r.Namespace, ID: id}
+	found, err := s.awaitUpdate(ctx, workflow, policy, func(ctx context.Context) (_ *updateProgress, err error) {
 		if all, err = routeRead[workflowservice.ExecuteMultiOperationResponse](ctx, s.Gateway, subjects.VerbUpdateWithStart, workflow, r); err != nil {
 			return nil, err
 		}
 		return asProgress(all.Responses[1].GetUpdateWorkflow(), nil)
 	})
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	updated := all.Responses[1].GetUpdateWorkflow()
 	updated.Stage, updated.Outcome = found.stage, found.outcome
 	return all, nil
+}
+
+// abortedByEnd reports whether an update was aborted by the end of a run that was there before the start. Another attempt may begin a run.
+func abortedByEnd(all *workflowservice.ExecuteMultiOperationResponse, err error) bool {
+	if all == nil || err == nil || all.Responses[0].GetStartWorkflow().GetStarted() {
+		return false
+	}
+	return err.Error() == execution.ErrUpdateAborted.Error()
+}
+
+// updateFailed is the error of an update with start if the start went well, and the update did not.
+func updateFailed(all *workflowservice.ExecuteMultiOperationResponse, err error) error {
+	var refused serviceerror.ServiceError
+	if all == nil || !errors.As(err, &refused) {
+		return err
+	}
+	return serviceerror.NewMultiOperationExecution("Update-with-Start could not be executed: "+err.Error(),
+		[]error{serviceerror.NewMultiOperationAborted("Operation was aborted."), err})
 }
 
 // startAndUpdate returns the operations of a request. The error is MultiOperationExecution if one of them is refused.

@@ -31,10 +31,10 @@ const (
 const failing = 3
 
 var (
-	errNotReady = serviceerror.NewWorkflowNotReady("Workflow must handle at least one workflow task before it can be queried.")
-	errSilent   = errors.New("history: a worker has not answered a query")
-	errStops    = serviceerror.NewUnavailable("the process stops: try again")
-	errFailing  = serviceerror.NewWorkflowNotReady("the workflow cannot be queried: its workflow task fails again and again")
+	errClosedEarly = serviceerror.NewWorkflowNotReady("Workflow execution closed before WorkflowTaskStarted event")
+	errSilent      = errors.New("history: a worker has not answered a query")
+	errStops       = serviceerror.NewUnavailable("the process stops: try again")
+	errFailing     = serviceerror.NewWorkflowNotReady("the workflow cannot be queried: its workflow task fails again and again")
 )
 
 // query is a query on its way.
@@ -61,11 +61,13 @@ func (s *Service) query(ctx context.Context, key schedule.Key, r *workflowservic
 	defer s.slots.release(of, unchanged)
 	q := &query{Service: s, key: key, request: r, id: s.config.NewID(), answers: make(chan *nats.Msg, 1)}
 	run, err := q.ready(ctx)
+	if err == nil || errors.Is(err, errClosedEarly) {
+		if rejected := rejection(&run, r.GetQueryRejectCondition()); rejected != nil {
+			return &workflowservice.QueryWorkflowResponse{QueryRejected: rejected}, nil
+		}
+	}
 	if err != nil {
 		return nil, q.explain(err)
-	}
-	if rejected := rejection(&run, r.GetQueryRejectCondition()); rejected != nil {
-		return &workflowservice.QueryWorkflowResponse{QueryRejected: rejected}, nil
 	}
 	answered, err := s.config.Conn.ChanQueueSubscribe(s.config.Names.QueryAnswer(key.Namespace, q.id), "", q.answers)
 	if err != nil {
@@ -114,7 +116,7 @@ func canAnswer(run *execution.Run, handled int64) (ready bool, err error) {
 	begun := run.LastStarted > 0
 	switch {
 	case !run.Open() && !begun:
-		return false, errNotReady
+		return false, errClosedEarly
 	case !run.Open():
 		return true, nil
 	case run.Task.Scheduled > 0 && run.Task.Attempt >= failing:

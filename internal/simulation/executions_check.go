@@ -62,6 +62,7 @@ func (e *executions) checkRun(id string, run *executionRun) {
 		return
 	}
 	run.checkEnd(run.checkEvents(find), find)
+	run.checkClosing(find)
 	e.checkFamily(id, run, find)
 	if len(run.callback) > 0 && run.next == "" && run.handed == "" {
 		e.checkTold(id, run, find)

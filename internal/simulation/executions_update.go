@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -111,19 +112,24 @@ func (n *node) update(ctx context.Context, op *operation) (text string, err erro
 	if err := n.insist(ctx, op.verb, op.id, request, admitted, drainLimit); err != nil {
 		return "", err
 	}
-	op.run = admitted.GetUpdateRef().GetWorkflowExecution().GetRunId()
-	poll := &workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: namespace, UpdateRef: admitted.GetUpdateRef()}
 	stage, outcome := admitted.GetStage(), admitted.GetOutcome()
 	for until := time.Now().Add(updatePatience); stage < enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED && time.Now().Before(until); {
 		if err := sleep.For(ctx, 300*time.Millisecond); err != nil {
 			return "", err
 		}
-		found := &workflowservice.PollWorkflowExecutionUpdateResponse{}
-		if err := n.insist(ctx, subjects.VerbPollUpdate, op.id, poll, found, drainLimit); err != nil {
+		found, again, err := n.pollUpdate(ctx, op.id, admitted.GetUpdateRef())
+		if again { // the run has ended, and the update goes to the one that follows
+			admitted.Reset()
+			err = n.insist(ctx, op.verb, op.id, request, admitted, drainLimit)
+			stage, outcome = admitted.GetStage(), admitted.GetOutcome()
+		} else {
+			stage, outcome = found.GetStage(), found.GetOutcome()
+		}
+		if err != nil {
 			return "", err
 		}
-		stage, outcome = found.GetStage(), found.GetOutcome()
 	}
+	op.run = admitted.GetUpdateRef().GetWorkflowExecution().GetRunId()
 	switch {
 	case outcome.GetFailure() != nil:
 		return outcome.GetFailure().GetMessage(), nil
@@ -131,6 +137,22 @@ func (n *node) update(ctx context.Context, op *operation) (text string, err erro
 		return textOf(outcome.GetSuccess()), nil
 	}
 	return stage.String(), nil
+}
+
+// pollUpdate asks how far an update has come. It reports whether the update is to be asked for again.
+func (n *node) pollUpdate(
+	ctx context.Context, id string, ref *updatepb.UpdateRef,
+) (found *workflowservice.PollWorkflowExecutionUpdateResponse, again bool, err error) {
+	poll := &workflowservice.PollWorkflowExecutionUpdateRequest{Namespace: namespace, UpdateRef: ref}
+	found = &workflowservice.PollWorkflowExecutionUpdateResponse{}
+	err = n.persist(ctx, drainLimit, func(ctx context.Context) error {
+		err := n.request(ctx, subjects.VerbPollUpdate, id, poll, found)
+		if again = err != nil && err.Error() == execution.ErrClosing.Error(); again {
+			return nil
+		}
+		return err
+	})
+	return found, again, err
 }
 
 // updatePatience is how long a client asks how far an update has come. One that is completed late waits for the workflow to do something.
