@@ -298,7 +298,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{
 			"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
-			"/ns/default/new-schedule?as=text", "/ns/default/nothing",
+			"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
 		} {
 			j := v.tab(t, of)
 			tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})

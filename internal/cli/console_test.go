@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,4 +84,49 @@ func TestConsoleErrors(t *testing.T) {
 		assert.Equal(t, test.code, p.run(t.Context(), "server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error", "--console", address), address)
 		assert.Contains(t, p.stderr.String(), test.line, address)
 	}
+}
+
+// TestConsoleShowsRuns: what somebody triggers, backfills and skips in the console shows on its pages.
+func TestConsoleShowsRuns(t *testing.T) {
+	t.Parallel()
+	server := startDaemonIn(t, map[string]string{"CARILLON_CONSOLE": "127.0.0.1:0"}, "server", "--port", "-1", "--log-level", "warn", "--data", t.TempDir())
+	at := server.output(t, `console +(\S+)`)
+	browser := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	shows := func(response *http.Response, err error) (int, string) {
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, errors.Join(err, response.Body.Close()))
+		return response.StatusCode, string(text)
+	}
+	submit := func(path string, fields url.Values) string {
+		status, text := shows(browser.PostForm(at+path, fields))
+		require.Equal(t, http.StatusOK, status, text)
+		return text
+	}
+	awaits := func(path, pattern string) (found string) {
+		natstest.Eventually(t, patience, path+" shows "+pattern, func() bool {
+			_, text := shows(browser.Get(at + path))
+			match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+			if match == nil {
+				return false
+			}
+			found = match[len(match)-1]
+			return true
+		})
+		return found
+	}
+	submit("/ns/default/new-schedule", url.Values{"id": {"a/b"}, "cron": {"0 9 * * *"}, "type": {"log"}, "taskQueue": {"default"}, "request": {"1"}, "do": {"create"}})
+	assert.Contains(t, submit("/ns/default/schedules/a%2Fb/trigger", nil), "A run has been asked for.")
+	page := awaits("/ns/default/runs?status=completed", `(?s)href="(/ns/default/schedules/a%2Fb/runs/[^"]+)">a/b<.*by hand.*>completed<`)
+	awaits(page, `(?s)>completed<.*Result.*>started<|(?s)>completed<.*>started<`)
+	submit("/ns/default/schedules/a%2Fb/backfill", url.Values{"start": {"2026-03-02T00:00"}, "end": {"2026-03-03T23:59"}})
+	awaits("/ns/default/schedules/a%2Fb", `2026-03-02 09:00:00</time></a>`)
+	assert.Contains(t, submit("/ns/default/schedules/a%2Fb/skip", nil), "Times to skip")
+	status, text := shows(browser.PostForm(at+"/ns/default/schedules/a%2Fb/backfill", url.Values{"start": {"yesterday"}}))
+	assert.Equal(t, http.StatusBadRequest, status)
+	assert.Contains(t, text, "give a date and a time, such as 2006-01-02T15:04")
+	status, _ = shows(browser.Get(at + "/ns/default/schedules/a%2Fb/runs/none"))
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Contains(t, submit("/ns/default/schedules/a%2Fb/delete", nil), "There are no schedules here.")
+	server.stopped(t)
 }

@@ -51,10 +51,16 @@ func New(config Config) *Pages {
 	})
 	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
 	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
+	p.page("GET "+Base+"{namespace}/runs", p.runs)
+	p.page("GET "+Base+"{namespace}/schedules/{id}/runs/{run}", p.run)
+	for name, do := range endings {
+		p.page("POST "+Base+"{namespace}/schedules/{id}/runs/{run}/"+name, p.end(name, do))
+	}
 	p.page("GET "+Base+"{namespace}/new-schedule", p.newSchedule)
 	p.page("POST "+Base+"{namespace}/new-schedule", p.create)
 	p.page("GET "+Base+"{namespace}/schedules/{id}/edit", p.edit)
 	p.page("POST "+Base+"{namespace}/schedules/{id}/edit", p.save)
+	p.page("POST "+Base+"{namespace}/schedules/{id}/delete", p.remove)
 	for name, act := range acts {
 		p.page("POST "+Base+"{namespace}/schedules/{id}/"+name, p.act(name, act))
 	}

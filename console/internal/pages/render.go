@@ -17,7 +17,7 @@ import (
 var templates embed.FS
 
 // views are the templates by the name of the page.
-var views = parsed("schedules", "schedule", "editor", "problem")
+var views = parsed("schedules", "schedule", "editor", "runs", "run", "problem")
 
 func parsed(names ...string) map[string]*template.Template {
 	all := map[string]*template.Template{}

@@ -22,21 +22,33 @@ type scheduleOne struct {
 	// Reasons say what holds it up, and Warnings what may surprise.
 	Reasons, Warnings []schedule.Notice
 	Next              []moment
-	Runs              []runRow
-	Waiting           []waitingRow
-	Counts            []count
-	Events            []eventRow
+	// Skips are the times to come that will be skipped, and Backfills those in progress.
+	Skips     []moment
+	Backfills []backfillRow
+	Runs      []runRow
+	Waiting   []waitingRow
+	Counts    []count
+	Events    []eventRow
 	// Definition is the schedule as JSON.
 	Definition string
 }
 
 // runRow is a run in a list.
 type runRow struct {
-	Nominal, Start moment
-	Took, Lateness string
-	Outcome        outcome
-	Failure        string
-	IsManual       bool
+	// Address is its page.
+	Address, ScheduleID string
+	Nominal, Start      moment
+	Took, Lateness      string
+	Outcome             outcome
+	Failure             string
+	IsManual            bool
+}
+
+// backfillRow is a backfill in progress.
+type backfillRow struct {
+	From, To    moment
+	Done, Total int
+	IsMore      bool
 }
 
 // waitingRow is a start that waits.
@@ -81,21 +93,28 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	for _, at := range info.FutureActionTimes {
 		one.Next = append(one.Next, momentOf(at, now, zone))
 	}
+	for _, at := range info.Skips {
+		one.Skips = append(one.Skips, momentOf(at, now, zone))
+	}
+	for i := range info.Backfills {
+		b := &info.Backfills[i]
+		if !b.Trigger {
+			one.Backfills = append(one.Backfills, backfillRow{momentOf(b.Start, now, zone), momentOf(b.End, now, zone), b.Done, b.Total, b.TotalCapped})
+		}
+	}
 	for i := len(info.RecentActions) - 1; i >= 0; i-- {
-		one.Runs = append(one.Runs, runOf(&info.RecentActions[i], now, zone))
+		one.Runs = append(one.Runs, runOf(&info.RecentActions[i], d.Namespace, now, zone))
 	}
 	for i := range info.Buffer {
 		one.Waiting = append(one.Waiting, waitingRow{momentOf(info.Buffer[i].NominalTime, now, zone), string(info.Buffer[i].Phase)})
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		e := &events[i]
-		one.Events = append(one.Events, eventRow{momentOf(e.Time, now, zone), string(e.Kind), e.Identity, e.Reason})
-	}
+	one.Events = reversed(events, now, zone)
 	return one
 }
 
-func runOf(run *schedule.Run, now time.Time, zone *time.Location) runRow {
+func runOf(run *schedule.Run, namespace string, now time.Time, zone *time.Location) runRow {
 	row := runRow{
+		Address: address(namespace, "schedules", run.ScheduleID, "runs", run.RunID), ScheduleID: run.ScheduleID,
 		Nominal: momentOf(run.NominalTime, now, zone), Start: momentOf(run.StartTime, now, zone), Outcome: outcomeOf(run, now, zone),
 		IsManual: run.Manual,
 	}
@@ -141,19 +160,59 @@ var acts = map[string]func(*http.Request, *client.Client, string) error{
 	"unpause": func(r *http.Request, speaker *client.Client, id string) error {
 		return speaker.Unpause(r.Context(), id, r.PostFormValue("note"))
 	},
+	"backfill": backfill,
+	"skip": func(r *http.Request, speaker *client.Client, id string) error {
+		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}})
+		return err
+	},
 	"trigger": func(r *http.Request, speaker *client.Client, id string) error {
 		_, err := speaker.Trigger(r.Context(), schedule.TriggerRequest{ID: id})
 		return err
 	},
 }
 
+// backfill starts a run for each time of a range, in the zone of the schedule.
+func backfill(r *http.Request, speaker *client.Client, id string) error {
+	d, err := speaker.Describe(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	request := schedule.BackfillRequest{ID: id}
+	for _, bound := range []struct {
+		field string
+		to    *time.Time
+	}{{"start", &request.Start}, {"end", &request.End}} {
+		if *bound.to, err = time.ParseInLocation(localTime, r.PostFormValue(bound.field), zoneOf(&d)); err != nil {
+			return schedule.Invalid(bound.field, "is %q: give a date and a time, such as %s", r.PostFormValue(bound.field), localTime)
+		}
+	}
+	_, err = speaker.Backfill(r.Context(), request)
+	return err
+}
+
+// localTime is the form of a time in a field for times.
+const localTime = "2006-01-02T15:04"
+
 // said are what the page says after each of them, and after a schedule has been written.
 var said = map[string]string{
-	"create":  "The schedule is there.",
-	"save":    "The change is made.",
-	"pause":   "The schedule is paused: it starts nothing by itself.",
-	"unpause": "The schedule acts again.",
-	"trigger": "A run has been asked for.",
+	"create":    "The schedule is there.",
+	"save":      "The change is made.",
+	"pause":     "The schedule is paused: it starts nothing by itself.",
+	"unpause":   "The schedule acts again.",
+	"trigger":   "A run has been asked for.",
+	"backfill":  "The backfill has begun.",
+	"skip":      "The next time will be skipped.",
+	"cancel":    "The run has been asked to stop.",
+	"terminate": "The run is being ended.",
+	"delete":    "The schedule is deleted.",
+}
+
+// remove deletes a schedule, and leads back to the list.
+func (p *Pages) remove(r *http.Request, speaker *client.Client) (*answer, error) {
+	if err := speaker.Delete(r.Context(), r.PathValue("id")); err != nil {
+		return nil, err
+	}
+	return &answer{to: address(speaker.Namespace(), "schedules") + "?said=delete"}, nil
 }
 
 // act returns the handler of a form, which leads back to the page of the schedule.
