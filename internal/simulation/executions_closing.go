@@ -1,9 +1,40 @@
 package simulation
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
+
+// longHistory is how many events a workflow has that lets itself end.
+const longHistory = 150
+
+// signalItself lets some workflows signal themselves whenever they are about to end, as a local activity may. So they end only because such signals are
+// refused, or their history is long.
+func (w *flowWorker) signalItself(
+	ctx context.Context, task *workflowservice.PollWorkflowTaskQueueResponse, completion *workflowservice.RespondWorkflowTaskCompletedRequest,
+) {
+	of := task.GetWorkflowExecution()
+	ends := slices.ContainsFunc(completion.GetCommands(), func(c *commandpb.Command) bool {
+		return c.GetCommandType() == enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION
+	})
+	if !ends || task.GetStartedEventId() > longHistory || diceFor("signals itself "+of.GetRunId()).IntN(6) > 0 {
+		return
+	}
+	name := fmt.Sprintf("itself-%s-%d", of.GetRunId(), task.GetStartedEventId())
+	_ = w.request(ctx, subjects.VerbSignal, of.GetWorkflowId(), &workflowservice.SignalWorkflowExecutionRequest{
+		Namespace: namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: of.GetWorkflowId(), RunId: of.GetRunId()},
+		SignalName: name, RequestId: name,
+	}, &workflowservice.SignalWorkflowExecutionResponse{})
+}
 
 // checkClosing: only new events keep a workflow from its end. The next attempt is not kept from it by signals: none is accepted while a worker has that.
 func (run *executionRun) checkClosing(find func(kind, format string, args ...any)) {

@@ -186,8 +186,9 @@ func (w *flowWorker) workOn(ctx context.Context, task *workflowservice.PollWorkf
 		return nil
 	}
 	w.remember(run, events) // a query may come before the answer to the completion
-	response := &workflowservice.RespondWorkflowTaskCompletedResponse{}
-	if w.insist(ctx, subjects.VerbCompleteWorkflowTask, id, w.completion(task, events), response, pollTime) != nil {
+	response, completion := &workflowservice.RespondWorkflowTaskCompletedResponse{}, w.completion(task, events)
+	w.signalItself(ctx, task, completion)
+	if w.insist(ctx, subjects.VerbCompleteWorkflowTask, id, completion, response, pollTime) != nil {
 		w.forget(run)
 		return nil
 	}
