@@ -19,8 +19,8 @@
 // # What a client sends
 //
 // It is a claim. Who somebody is and what they may do, NATS decides: internal/callers asks it, and one table says what each method needs. A
-// namespace must exist, and the namespace of a task token must be that of the request. Every word of a client that becomes
-// part of a NATS subject is escaped, so no client reaches beyond its namespace.
+// namespace must exist, and the namespace of a task token must be that of the request. A request that names none is about that of its
+// token, and its client needs the right there. Every word of a client that becomes part of a NATS subject is escaped, so no client reaches beyond its namespace.
 //
 // # What it keeps
 //

@@ -33,6 +33,7 @@ func (g *Gateway) intercept(ctx context.Context, request any, info *grpc.UnarySe
 	if header, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = telemetry.Extract(ctx, nats.Header(header))
 	}
+	completeNamespace(request)
 	ctx, span := telemetry.StartRPC(ctx, info.FullMethod, namespaceOf(request))
 	defer span.End()
 	metrics.GatewayActive.Add(ctx, 1)

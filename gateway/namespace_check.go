@@ -40,7 +40,7 @@ func (g *Gateway) checkNamespace(ctx context.Context, request any, method string
 	}
 	name := in.GetNamespace()
 	if name == "" {
-		return record, serviceerror.NewInvalidArgument("Namespace not set on request.")
+		return record, whyNoNamespace(in)
 	}
 	if record, err = g.namespace(ctx, name); err != nil {
 		return record, err
@@ -50,6 +50,16 @@ func (g *Gateway) checkNamespace(ctx context.Context, request any, method string
 			[]enums.NamespaceState{enums.NAMESPACE_STATE_REGISTERED})
 	}
 	return record, nil
+}
+
+// whyNoNamespace returns what is wrong with a request without a namespace. If it has a task token, the token does not tell the namespace either.
+func whyNoNamespace(request inNamespace) error {
+	if r, ok := request.(withToken); ok {
+		if _, err := namespaceOfToken(r); err != nil {
+			return err
+		}
+	}
+	return serviceerror.NewInvalidArgument("Namespace not set on request.")
 }
 
 func startsExecutions(request any) bool {

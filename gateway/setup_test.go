@@ -159,8 +159,13 @@ type request struct {
 
 // owners answers all requests about executions until the end of the test, and returns the channel of the requests.
 func (in *installation) owners(answer func(r request) (proto.Message, error)) <-chan request {
-	requests := make(chan request, 100)
 	conn, _ := natstest.Connect(in.t, in.server)
+	return in.ownersOn(conn, answer)
+}
+
+// ownersOn is owners with a connection of the caller's.
+func (in *installation) ownersOn(conn *nats.Conn, answer func(r request) (proto.Message, error)) <-chan request {
+	requests := make(chan request, 100)
 	server, err := call.Serve(context.Background(), call.Config{
 		Conn: bus.Plain{Conn: conn}, Queue: "history", Logger: in.logger(),
 		Handle: func(_ context.Context, subject string, data []byte) (proto.Message, error) {
