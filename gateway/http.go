@@ -30,10 +30,7 @@ const (
 
 // overHTTP returns the handler that has the methods as JSON over HTTP.
 func (g *Gateway) overHTTP(workflows *workflowService, operators *operatorService) (http.Handler, error) {
-	mux := runtime.NewServeMux(
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, newTemporalJSON(true)),
-		runtime.WithMarshalerOption(plainPayloads, newTemporalJSON(false)),
-	)
+	mux := runtime.NewServeMux(marshalers()...)
 	conn := newInline(g.intercept)
 	conn.add(&workflowservice.WorkflowService_ServiceDesc, workflows)
 	conn.add(&operatorservice.OperatorService_ServiceDesc, operators)
@@ -45,7 +42,10 @@ func (g *Gateway) overHTTP(workflows *workflowService, operators *operatorServic
 	if err != nil {
 		return nil, fmt.Errorf("gateway: methods over HTTP: %w", err)
 	}
-	return fromPeer(http.MaxBytesHandler(mux, 2*maxRequest)), nil // JSON needs more bytes than protobuf
+	all := http.NewServeMux()
+	all.Handle("/", fromPeer(fromQuery(http.MaxBytesHandler(mux, 2*maxRequest)))) // JSON needs more bytes than protobuf
+	g.serveDefinitions(all)
+	return all, nil
 }
 
 // httpServer returns the server of the handler. Pages of other sites cannot use it through the browser of somebody who may: their requests are

@@ -98,6 +98,55 @@ func TestHTTP(t *testing.T) {
 	assert.Empty(t, requests)
 }
 
+// TestWishesOverHTTP: a client says in the query, or in the header Accept, how the answer is to be written.
+func TestWishesOverHTTP(t *testing.T) {
+	t.Parallel()
+	var address string
+	install(t, func(c *gateway.Config) {
+		c.HTTP = (&installation{t: t}).listen()
+		address = c.HTTP.Addr().String()
+	})
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func(path, accept string) (contentType, text string) {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+path, http.NoBody)
+		require.NoError(t, err)
+		r.Header.Set("Accept", accept)
+		response, err := client.Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		all, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return response.Header.Get("Content-Type"), string(all)
+	}
+	const info, lines = "/api/v1/system-info", "{\n  \""
+	for _, test := range []struct {
+		query, accept, contentType string
+		indented                   bool
+	}{
+		{"", "application/json", "application/json", false},
+		{"", "application/json+pretty", "application/json+pretty", true},
+		{"?pretty", "application/json", "application/json+pretty", true},
+		{"?noPayloadShorthand", "", "application/json+no-payload-shorthand", false},
+		{"?noPayloadShorthand&pretty", "", "application/json+pretty+no-payload-shorthand", true},
+		{"", "application/json+pretty+no-payload-shorthand", "application/json+pretty+no-payload-shorthand", true},
+	} {
+		contentType, text := get(info+test.query, test.accept)
+		assert.Equal(t, test.contentType, contentType, "%+v", test)
+		assert.Equal(t, test.indented, strings.HasPrefix(text, lines), "%+v %s", test, text)
+	}
+	var definition struct {
+		Swagger string
+		Paths   map[string]any
+	}
+	_, text := get("/swagger.json", "")
+	require.NoError(t, json.Unmarshal([]byte(text), &definition))
+	assert.Equal(t, "2.0", definition.Swagger)
+	assert.Contains(t, definition.Paths, info)
+	_, text = get("/openapi.yaml", "")
+	assert.Contains(t, text, "openapi: 3")
+}
+
 // TestStopWithHTTP: requests in progress get an answer.
 func TestStopWithHTTP(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"io"
+	"net/http"
+	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"go.temporal.io/api/common/v1"
@@ -9,20 +11,56 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// plainPayloads is the content type for clients that want payloads as they are: bytes and metadata.
-const plainPayloads = "application/json+no-payload-shorthand"
+// The content types. What follows "+" may be asked for in the header Accept, or in the query.
+const (
+	plainJSON = "application/json"
+	// pretty asks for answers of many lines, with indents.
+	pretty = "+pretty"
+	// plainPayloads asks for payloads as they are: bytes and metadata.
+	plainPayloads = "+no-payload-shorthand"
+)
 
 // temporalJSON reads and writes messages as Temporal's HTTP API does: a payload of JSON is shown as that JSON, unless the client wants it plain.
 type temporalJSON struct {
-	contentType string
-	metadata    map[string]any
+	contentType, indent string
+	metadata            map[string]any
 }
 
-func newTemporalJSON(shorthand bool) *temporalJSON {
-	if !shorthand {
-		return &temporalJSON{contentType: plainPayloads}
+// marshalers are the ways to read and write messages, each with its content type. The first is for requests that ask for none of them.
+func marshalers() (all []runtime.ServeMuxOption) {
+	all = append(all, runtime.WithMarshalerOption(runtime.MIMEWildcard, newTemporalJSON("")))
+	for _, wish := range []string{pretty, plainPayloads, pretty + plainPayloads} {
+		all = append(all, runtime.WithMarshalerOption(plainJSON+wish, newTemporalJSON(wish)))
 	}
-	return &temporalJSON{contentType: "application/json", metadata: map[string]any{common.EnablePayloadShorthandMetadataKey: true}}
+	return all
+}
+
+// fromQuery turns the wishes of a query, such as "?pretty", into those of the header Accept.
+func fromQuery(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wish, query := "", r.URL.Query()
+		if query.Has("pretty") {
+			wish += pretty
+		}
+		if query.Has("noPayloadShorthand") {
+			wish += plainPayloads
+		}
+		if wish != "" {
+			r.Header.Set("Accept", plainJSON+wish)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func newTemporalJSON(wish string) *temporalJSON {
+	j := &temporalJSON{contentType: plainJSON + wish}
+	if strings.HasPrefix(wish, pretty) {
+		j.indent = "  "
+	}
+	if !strings.HasSuffix(wish, plainPayloads) {
+		j.metadata = map[string]any{common.EnablePayloadShorthandMetadataKey: true}
+	}
+	return j
 }
 
 // ContentType returns the content type of an answer.
@@ -31,7 +69,7 @@ func (j *temporalJSON) ContentType(any) string { return j.contentType }
 // Marshal encodes a message.
 func (j *temporalJSON) Marshal(v any) ([]byte, error) {
 	if message, ok := v.(proto.Message); ok {
-		return temporalproto.CustomJSONMarshalOptions{Metadata: j.metadata}.Marshal(message)
+		return temporalproto.CustomJSONMarshalOptions{Indent: j.indent, Metadata: j.metadata}.Marshal(message)
 	}
 	return (&runtime.JSONPb{}).Marshal(v) // a part of a message
 }
