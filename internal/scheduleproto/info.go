@@ -24,6 +24,9 @@ func Info(i *schedule.Info) *schedulepb.ScheduleInfo {
 	return info
 }
 
+// listedActions is how many actions an entry of a list has, as in Temporal's lists.
+const listedActions = 5
+
 // Entry returns a schedule as an entry of a list.
 func Entry(d *schedule.Description) (*schedulepb.ScheduleListEntry, error) {
 	spec, err := specProto(&d.Spec)
@@ -34,11 +37,13 @@ func Entry(d *schedule.Description) (*schedulepb.ScheduleListEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	recent := d.Info.RecentActions // the newest is the last
+	recent = recent[max(0, len(recent)-listedActions):]
 	return &schedulepb.ScheduleListEntry{
 		ScheduleId: d.ID, Memo: memo, SearchAttributes: attributes,
 		Info: &schedulepb.ScheduleListInfo{
 			Spec: spec, WorkflowType: typeProto(&d.Action), Notes: d.State.Notes, Paused: d.State.Paused,
-			RecentActions: actions(d.Info.RecentActions), FutureActionTimes: timesProto(d.Info.FutureActionTimes),
+			RecentActions: actions(recent), FutureActionTimes: timesProto(d.Info.FutureActionTimes),
 		},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package scheduleproto_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,6 +72,25 @@ func TestQueries(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 		assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 	}
+}
+
+// TestEntryHasTheLastActions: an entry of a list has the newest 5 actions of the 10 that a schedule keeps.
+func TestEntryHasTheLastActions(t *testing.T) {
+	t.Parallel()
+	described := &schedule.Description{ID: "s", Schedule: native()}
+	for i := range 10 {
+		described.Info.RecentActions = append(described.Info.RecentActions, schedule.Run{
+			WorkflowID: "w" + strconv.Itoa(i), RunID: "r", ActionKind: schedule.ActionWorkflow, DueTime: from, StartTime: to,
+		})
+	}
+	entry, err := scheduleproto.Entry(described)
+	require.NoError(t, err)
+	var got []string
+	for _, action := range entry.Info.RecentActions {
+		got = append(got, action.StartWorkflowResult.WorkflowId)
+	}
+	assert.Equal(t, []string{"w5", "w6", "w7", "w8", "w9"}, got)
+	assert.Len(t, scheduleproto.Info(&described.Info).RecentActions, 10)
 }
 
 // TestInfo: a run of Carillon's own protocol is no execution of a workflow.
