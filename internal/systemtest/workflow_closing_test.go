@@ -24,7 +24,7 @@ import (
 // SDK asks again by itself; an update with a start begins the next run.
 func TestUpdatesOfRunsThatEnd(t *testing.T) {
 	t.Parallel()
-	s := newService(t, natstest.Shared(t).ClientURL(), 1)
+	s := &closing{newService(t, natstest.Shared(t).ClientURL(), 1), make(chan string, 100)}
 	w := sdkworker.New(s.Client, workflowQueue, sdkworker.Options{})
 	w.RegisterWorkflowWithOptions(s.across, workflow.RegisterOptions{Name: "across"})
 	require.NoError(t, w.Start())
@@ -37,6 +37,9 @@ func TestUpdatesOfRunsThatEnd(t *testing.T) {
 		run, err := s.ExecuteWorkflow(t.Context(), options, "across", how)
 		require.NoError(t, err)
 		first := run.GetRunID()
+		natstest.Eventually(t, natstest.Patience, "a worker has the first workflow task: the update does not come with it", func() bool {
+			return len(s.begun) > 0 && <-s.begun == how
+		})
 		update := sdkclient.UpdateWorkflowOptions{
 			WorkflowID: how, UpdateID: "where", UpdateName: "where", WaitForStage: sdkclient.WorkflowUpdateStageCompleted,
 		}
@@ -56,8 +59,15 @@ func TestUpdatesOfRunsThatEnd(t *testing.T) {
 	}
 }
 
+// closing is a service and a worker for it.
+type closing struct {
+	*service
+	// begun gets the workflow ID of each run that waits for its update, within its first workflow task.
+	begun chan string
+}
+
 // across ends as soon as an update has come, unless it is to stay and to handle that.
-func (s *service) across(ctx workflow.Context, how string) error {
+func (s *closing) across(ctx workflow.Context, how string) error {
 	handled := false
 	err := workflow.SetUpdateHandler(ctx, "where", func(ctx workflow.Context) (string, error) {
 		handled = true
@@ -75,7 +85,8 @@ func (s *service) across(ctx workflow.Context, how string) error {
 }
 
 // awaitAdmitted waits until the update of a workflow has come.
-func (s *service) awaitAdmitted(ctx context.Context, id string) error {
+func (s *closing) awaitAdmitted(ctx context.Context, id string) error {
+	s.begun <- id
 	ref := &updatepb.UpdateRef{WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, UpdateId: "where"}
 	for {
 		_, err := s.WorkflowService().PollWorkflowExecutionUpdate(ctx, &workflowservice.PollWorkflowExecutionUpdateRequest{
