@@ -53,12 +53,19 @@ func newOnDisk(t *testing.T) *onDisk { return &onDisk{install(t), t.TempDir()} }
 // withoutLog returns the file of the database, without the log of writes beside it: as long as that has all pages, SQLite does not read them from the file.
 func (s *onDisk) withoutLog() string {
 	file := filepath.Join(s.dir, "search.db")
+	natstest.Eventually(s.t, patience, "the index is in its file", func() bool {
+		if found, err := os.Stat(file); err == nil && found.Size() > cutTo {
+			return true
+		}
+		s.built(s.t, "before") // a stop while somebody reads leaves all of it in the log
+		return false
+	})
 	require.NoError(s.t, os.RemoveAll(file+"-wal"))
 	return file
 }
 
 // start runs the index, and returns what it logs.
-func (s *onDisk) start(t *testing.T, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
+func (s *onDisk) start(t testing.TB, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
 	t.Helper()
 	config, log := s.config(), &notes{}
 	config.Dir, config.Logger = s.dir, slog.New(slog.NewTextHandler(log, nil))
@@ -70,7 +77,7 @@ func (s *onDisk) start(t *testing.T, changes ...func(*search.Config)) (index *se
 }
 
 // built runs the index until a query finds these, and stops it.
-func (s *onDisk) built(t *testing.T, want ...string) {
+func (s *onDisk) built(t testing.TB, want ...string) {
 	t.Helper()
 	index, stop, _ := s.start(t)
 	eventually(t, index, "", want...)
@@ -97,6 +104,9 @@ func (s *onDisk) reset() {
 }
 
 const anew = "built anew"
+
+// cutTo is how many bytes are left of a file that is cut short: the beginning of an index, and not an empty one.
+const cutTo = 8192
 
 func TestIndexGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
@@ -135,7 +145,7 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 			want: []string{"after", "before"}, reason: "not a database",
 		},
 		"the file is cut short": {
-			between: func(s *onDisk) { require.NoError(s.t, os.Truncate(s.withoutLog(), 8192)) },
+			between: func(s *onDisk) { require.NoError(s.t, os.Truncate(s.withoutLog(), cutTo)) },
 			want:    []string{"after", "before"}, reason: anew,
 		},
 		"it is that of another installation": {
