@@ -88,11 +88,16 @@ func (c *Client) Namespaces(ctx context.Context) iter.Seq2[schedule.NamespaceDes
 // aboutNamespace makes a request about a namespace. All these requests are safe to repeat: a repeat says the same again, or has a request
 // ID.
 func aboutNamespace[Reply any](ctx context.Context, c *Client, name, verb string, request any) (Reply, error) {
-	if name != subjects.NoNamespace {
-		if err := schedule.ValidateNamespace(name); err != nil {
+	return about[Reply](ctx, c, name, subjects.ThingNamespace, verb, request)
+}
+
+// about makes a request about a thing in a namespace, or in none; see call.
+func about[Reply any](ctx context.Context, c *Client, namespace, thing, verb string, request any) (Reply, error) {
+	if namespace != subjects.NoNamespace {
+		if err := schedule.ValidateNamespace(namespace); err != nil {
 			var none Reply
 			return none, err // it would make another subject
 		}
 	}
-	return call[Reply](ctx, c, c.names.API(name, subjects.ThingNamespace, verb), request)
+	return call[Reply](ctx, c, c.names.API(namespace, thing, verb), request)
 }
