@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -234,7 +235,7 @@ func (r *Run) effect(event *historypb.HistoryEvent) {
 			delete(r.Outgoing, of)
 		}
 		if status, ok := ends[event.GetEventType()]; ok {
-			r.Status, r.Close, r.Continues = status, event.GetEventTime().AsTime(), continues(event)
+			r.Status, r.Close, r.Continues = status, event.GetEventTime().AsTime(), NextRun(event) != ""
 			clear(r.Timers)
 			clear(r.Heartbeats)
 			r.dropCanceled()
@@ -253,12 +254,12 @@ var ends = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
 }
 
-// continues reports whether another run follows on the one that an event ends.
-func continues(event *historypb.HistoryEvent) bool {
-	return event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId() != "" ||
-		event.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId() != "" ||
-		event.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId() != "" ||
-		event.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId() != ""
+// NextRun returns the ID of the run in which a workflow goes on after the last event of a run; empty if it does not.
+func NextRun(last *historypb.HistoryEvent) string {
+	return cmp.Or(last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
+		last.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(),
+		last.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
+		last.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId())
 }
 
 // merged returns fields with changes. A change to nothing removes a field.

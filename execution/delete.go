@@ -37,9 +37,8 @@ func (in Delete) decide(tx *transition) (proto.Message, error) {
 		if tx.run.Open() {
 			tx.terminate("Delete workflow execution", nil, "history-service")
 		}
-		stone := tx.run.stone()
-		tx.part.Removed = append(stone.Removed, tx.run.ID)
-		tx.part.Needs, tx.part.Earlier, tx.part.Resets = stone.Needs, stone.Earlier, stone.Resets
+		tx.part.remember(tx.run)
+		tx.part.Removed = append(tx.part.Removed, tx.run.ID)
 	}
 	return &workflowservice.DeleteWorkflowExecutionResponse{}, nil
 }
@@ -61,9 +60,19 @@ func (r *Run) gone() bool { return r.Deleted(r.ID) }
 
 // stone is a part that says what is to be known of the run if it has been deleted.
 func (r *Run) stone() *Part {
-	return &Part{
-		RunID: r.ID, First: r.First, Removed: slices.Clone(r.Removed), Needs: slices.Clone(r.needs()), Earlier: r.earlier(), Resets: r.Resets,
-	}
+	part := &Part{RunID: r.ID, First: r.First}
+	part.remember(r)
+	return part
+}
+
+// remember notes in a part what a run knows of its workflow ID, so that others need not ask the run.
+func (p *Part) remember(r *Run) {
+	p.Earlier, p.Removed, p.Needs, p.Resets = r.earlier(), slices.Clone(r.Removed), r.needs(), r.Resets
+}
+
+// recall takes over what a part remembers.
+func (r *Run) recall(p *Part) {
+	r.Earlier, r.Removed, r.Needs, r.Resets = p.Earlier, p.Removed, p.Needs, p.Resets
 }
 
 // gone reports whether the part deletes its own run.
@@ -73,7 +82,7 @@ func (p *Part) gone() bool { return slices.Contains(p.Removed, p.RunID) }
 func goneRun(part *Part) *Run {
 	run := newRun(part.RunID)
 	run.Status, run.First = 0, part.First
-	run.Removed, run.Needs, run.Earlier, run.Resets = part.Removed, part.Needs, part.Earlier, part.Resets
+	run.recall(part)
 	return run
 }
 
@@ -140,11 +149,8 @@ func (tx *transition) carry(before *Run) {
 	if before == nil {
 		return
 	}
-	earlier, removed, needs := before.earlier(), slices.Clone(before.Removed), before.needs()
-	tx.run.Earlier, tx.part.Earlier = earlier, earlier
-	tx.run.Removed, tx.part.Removed = removed, removed
-	tx.run.Needs, tx.part.Needs = needs, needs
-	tx.run.Resets, tx.part.Resets = before.Resets, before.Resets
+	tx.part.remember(before)
+	tx.run.recall(tx.part)
 }
 
 // previous is the newest run, deleted or not; nil if there is none.

@@ -58,10 +58,14 @@ func (r *Run) pausedTypes() []string {
 	return all[:min(len(all), maxPausedTypes)]
 }
 
-// notePauses says what is paused now, if the transition has changed that.
+// notePauses says what is paused now, if the transition has changed that. In a run that it has begun, nothing was paused before.
 func (tx *transition) notePauses() {
+	var before []string
+	if tx.part.First != 0 {
+		before = tx.before.Run.pausedTypes()
+	}
 	types := tx.run.pausedTypes()
-	if slices.Equal(types, tx.pausedBefore) {
+	if slices.Equal(types, before) {
 		return
 	}
 	tx.part.Paused = &PauseInfo{Types: types}

@@ -19,8 +19,6 @@ type transition struct {
 	part *Part
 	// arrived is how many of the buffered events the journal has as such already. The rest was buffered by this transition.
 	arrived int
-	// pausedBefore are the types of the activities that the run had paused before.
-	pausedBefore []string
 	// refusal is what the caller is told although something is stored.
 	refusal error
 	history *History
@@ -46,7 +44,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 	if state.Run != nil && !state.Run.gone() {
 		tx.run = state.Run.clone()
 		tx.part = &Part{RunID: tx.run.ID, First: tx.run.First}
-		tx.arrived, tx.pausedBefore = len(tx.run.Buffered), tx.run.pausedTypes()
+		tx.arrived = len(tx.run.Buffered)
 	}
 	return tx
 }
@@ -54,7 +52,7 @@ func begin(state *State, cause string, now time.Time) *transition {
 // open begins a new run. The run before it must have ended.
 func (tx *transition) open(run *Run) {
 	tx.settle()
-	tx.run, tx.part, tx.arrived, tx.pausedBefore, tx.continues = run, &Part{RunID: run.ID}, 0, nil, false
+	tx.run, tx.part, tx.arrived, tx.continues = run, &Part{RunID: run.ID}, 0, false
 }
 
 // end returns what the transition came to.

@@ -7,5 +7,5 @@
 // A seed decides what happens when, and to whom ([newPlan], [newWorkload]); [check] judges the result. Both are pure. [Run] is
 // the shell around them: processes, a proxy between the nodes, the clock.
 //
-// The package may import client, worker, schedule, specproc, subjects and internal packages. Only the command line imports it.
+// The package may import client, execution, worker, schedule, specproc, subjects and internal packages. Only the command line imports it.
 package chaos

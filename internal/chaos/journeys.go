@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
-	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
 // travelled is one workflow of the load, and what is known of it.
@@ -222,7 +222,7 @@ func (j *journeys) read(ctx context.Context, one *travelled) (err error) {
 			return err
 		}
 		child.Runs, child.Events = append(child.Runs, run), append(child.Events, events)
-		run = workflows.NextRun(events[len(events)-1])
+		run = execution.NextRun(events[len(events)-1])
 	}
 	child.Newest, err = j.newest(ctx, excursionOf(one.ID))
 	one.Excursion = child

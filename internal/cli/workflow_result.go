@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/carillon-scheduler/carillon/internal/workflows"
+	"github.com/carillon-scheduler/carillon/execution"
 )
 
 // printResult waits for the end of a workflow and prints its result. A workflow that does not complete is an error.
@@ -30,10 +30,10 @@ func (a *app) printResult(
 // awaitEnd waits for the last event of a workflow, and of the runs in which it goes on. The gateway answers each poll with nothing when its time
 // is over.
 func awaitEnd(
-	ctx context.Context, api workflowservice.WorkflowServiceClient, namespace string, execution *common.WorkflowExecution,
+	ctx context.Context, api workflowservice.WorkflowServiceClient, namespace string, of *common.WorkflowExecution,
 ) (*history.HistoryEvent, error) {
 	request := &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: namespace, Execution: execution, WaitNewEvent: true, HistoryEventFilterType: enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+		Namespace: namespace, Execution: of, WaitNewEvent: true, HistoryEventFilterType: enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
 	}
 	for {
 		reply, err := api.GetWorkflowExecutionHistory(ctx, request)
@@ -46,11 +46,11 @@ func awaitEnd(
 			continue
 		}
 		last := events[len(events)-1]
-		next := workflows.NextRun(last)
+		next := execution.NextRun(last)
 		if next == "" {
 			return last, nil
 		}
-		request.Execution = &common.WorkflowExecution{WorkflowId: execution.WorkflowId, RunId: next}
+		request.Execution = &common.WorkflowExecution{WorkflowId: of.WorkflowId, RunId: next}
 		request.NextPageToken = nil
 	}
 }

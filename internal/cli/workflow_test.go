@@ -24,8 +24,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
 // greeting waits for the signal "go" if it is told to, and then returns a greeting.
@@ -268,8 +268,8 @@ func TestWorkflowEndings(t *testing.T) {
 		"has no result: its last event is Unspecified": {},
 	} {
 		assert.Equal(t, want, endingText(last))
-		assert.Empty(t, workflows.NextRun(last))
+		assert.Empty(t, execution.NextRun(last))
 	}
-	assert.Equal(t, "run", workflows.NextRun(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
+	assert.Equal(t, "run", execution.NextRun(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
 		WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run"}}}))
 }

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflow/v1"
 
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
-	"github.com/carillon-scheduler/carillon/internal/workflows"
 )
 
 // traceOf returns what a description says of a run.
@@ -53,7 +53,7 @@ func storyOf(tree *render.Trace, events []*history.HistoryEvent) *traceStory {
 		tree.Timers = inOrder(s.timers)
 	} else if len(events) > 0 {
 		last := events[len(events)-1]
-		tree.Next = workflows.NextRun(last)
+		tree.Next = execution.NextRun(last)
 		if tree.Status != render.WorkflowStatus(enums.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
 			tree.Ending = endingText(last)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/history"
 	"github.com/carillon-scheduler/carillon/internal/owners"
-	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/matching"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -273,7 +272,7 @@ func (e *executions) add(j *journaled, part *execution.Part, at time.Time, find 
 	last.events = append(last.events[:len(last.events):len(last.events)], part.Events...)
 	if len(part.Events) > 0 {
 		_, last.ended = execution.EndOf(part.Events[len(part.Events)-1])
-		last.closed, last.next = at, workflows.NextRun(part.Events[len(part.Events)-1])
+		last.closed, last.next = at, execution.NextRun(part.Events[len(part.Events)-1])
 	}
 	return last
 }

@@ -1,7 +1,7 @@
 // Package workflows is where schedules and executions of workflows meet: it turns one side's words into the other's.
 //
 //   - [Request] makes the request that starts an execution from an action, and [Report] the message that tells the schedule how the execution
-//     ended. [NextRun] says whether it goes on in another run.
+//     ended.
 //   - [FirstTask] and [LastTask] find the point to which a run is to be reset.
 //   - [Payload] and [Text] convert payloads between Temporal's messages and the JSON of the schedule package.
 //   - [Client] asks the pool history, over NATS.

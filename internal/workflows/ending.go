@@ -47,14 +47,6 @@ func Report(
 	return message, nil
 }
 
-// NextRun returns the ID of the run in which a workflow goes on after the last event of a run; empty if it does not.
-func NextRun(last *historypb.HistoryEvent) string {
-	return cmp.Or(last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
-		last.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(),
-		last.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
-		last.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId())
-}
-
 // Completion returns how an execution ended, by the last event of its last run. A result that is larger than a schedule keeps is left out.
 func Completion(to *wire.WorkflowCallback, runID string, event *historypb.HistoryEvent) (*schedule.Completion, error) {
 	c := &schedule.Completion{RequestID: to.RequestID, RunID: runID, CloseTime: event.GetEventTime().AsTime().UTC()}
