@@ -130,12 +130,14 @@ func (c *Cluster) Announced(role Role) Role {
 	return role
 }
 
-// watched returns the role, ready only while the streams of the installation exist and accept writes.
+// watched returns the role, ready only while the streams of the installation exist and accept writes. The role may wait for something of its own.
 func (c *Cluster) watched(role Role) Role {
 	waits := role.Checks.Waits
 	role.Checks.Waits = func() string {
-		if what := waits(); what != "" {
-			return what
+		if waits != nil {
+			if what := waits(); what != "" {
+				return what
+			}
 		}
 		return c.watch.Waits()
 	}

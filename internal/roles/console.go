@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console"
-	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
 // ConsoleConfig says where the console is.
@@ -25,14 +23,8 @@ type ConsoleConfig struct {
 
 // Console returns the role that serves the pages and the HTTP API. If it fails, the listener is closed.
 func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
-	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
+	api, conn, err := c.api(config.Identity)
 	if err != nil {
-		_ = config.Listener.Close()
-		return Role{}, err
-	}
-	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: config.Identity})
-	if err != nil {
-		conn.Close()
 		_ = config.Listener.Close()
 		return Role{}, err
 	}
@@ -43,7 +35,7 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 		conn.Close()
 		return Role{}, err
 	}
-	return c.watched(Role{Name: "console", Checks: probe.Checks{Waits: func() string { return "" }}, Run: func(ctx context.Context) error {
+	return c.watched(Role{Name: "console", Run: func(ctx context.Context) error {
 		defer conn.Close()
 		return served.Run(ctx)
 	}}), nil

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/gateway"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
@@ -28,14 +30,8 @@ type GatewayConfig struct {
 
 // Gateway returns the role that serves Temporal's clients, and its handler, for another server. If it fails, the listeners are closed.
 func (c *Cluster) Gateway(config GatewayConfig) (Role, http.Handler, error) {
-	conn, err := c.Conn.Client() // a frontend does not answer on the inboxes of a pool
+	api, conn, err := c.api("gateway")
 	if err != nil {
-		closeAll(config)
-		return Role{}, nil, err
-	}
-	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: "gateway"})
-	if err != nil {
-		conn.Close()
 		closeAll(config)
 		return Role{}, nil, err
 	}
@@ -57,6 +53,20 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, http.Handler, error) {
 			return run(ctx)
 		},
 	}), g.Handler(), nil
+}
+
+// api returns a client of the frontends with a connection of its own, since a frontend does not answer on the inboxes of a pool. The caller closes the
+// connection.
+func (c *Cluster) api(identity string) (*client.Client, *nats.Conn, error) {
+	conn, err := c.Conn.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	api, err := client.New(conn, client.Config{Prefix: c.Names.Prefix(), Identity: identity})
+	if err != nil {
+		conn.Close()
+	}
+	return api, conn, err
 }
 
 // closeAll closes the listeners of a gateway that does not come to be.
