@@ -17,22 +17,28 @@ import (
 
 // schemas returns the JSON schemas of the request and the reply of a verb.
 func (h *handler) schemas() (request, reply string, err error) {
-	for _, part := range []struct {
-		of   func(reflect.Type) (*jsonschema.Schema, error)
-		typ  reflect.Type
-		text *string
-	}{{requestSchema, h.request, &request}, {replySchema, h.reply, &reply}} {
-		s, err := part.of(part.typ)
-		if err != nil {
-			return "", "", err
-		}
-		text, err := json.Marshal(s)
-		if err != nil {
-			return "", "", fmt.Errorf("schema of %s: %w", part.typ, err)
-		}
-		*part.text = string(text)
+	asked, answered, err := h.forms()
+	if err != nil {
+		return "", "", err
 	}
-	return request, reply, nil
+	texts := [2]string{}
+	for i, form := range []*jsonschema.Schema{asked, answered} {
+		text, err := json.Marshal(form)
+		if err != nil {
+			return "", "", fmt.Errorf("schemas of %s and %s: %w", h.request, h.reply, err)
+		}
+		texts[i] = string(text)
+	}
+	return texts[0], texts[1], nil
+}
+
+// forms returns the same as values.
+func (h *handler) forms() (request, reply *jsonschema.Schema, err error) {
+	if request, err = requestSchema(h.request); err != nil {
+		return nil, nil, err
+	}
+	reply, err = replySchema(h.reply)
+	return request, reply, err
 }
 
 // requestSchema returns the JSON schema of a type that the API reads. It requires only what can never be left out. The schema

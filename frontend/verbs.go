@@ -41,13 +41,9 @@ type Route struct {
 func Verbs() ([]Verb, error) {
 	var verbs []Verb
 	for _, e := range endpoints(&schedules.Service{}) { // whose functions are not called
-		request, err := requestSchema(e.handle.request)
+		request, reply, err := e.handle.forms()
 		if err != nil {
-			return nil, fmt.Errorf("frontend: request of %s: %w", e.name(), err)
-		}
-		reply, err := replySchema(e.handle.reply)
-		if err != nil {
-			return nil, fmt.Errorf("frontend: reply of %s: %w", e.name(), err)
+			return nil, fmt.Errorf("frontend: %s: %w", e.name(), err)
 		}
 		verbs = append(verbs, Verb{
 			Thing: cmp.Or(e.thing, subjects.ThingSchedule), Name: e.verb, Summary: e.summary, Changes: e.handle.access == accessWrite,
