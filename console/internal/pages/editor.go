@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -25,7 +26,7 @@ type editor struct {
 	FormAddress, TextAddress string
 	// Preview is what the schedule means, and Problem what is wrong with it; nil if there is no such thing, or nobody has asked.
 	Preview *preview
-	Problem *problem
+	Problem *refusal.Refusal
 	// Current is what the schedule is now, if somebody else has changed it meanwhile.
 	Current string
 }
@@ -152,15 +153,14 @@ func (p *Pages) create(r *http.Request, speaker *client.Client) (*answer, error)
 
 // preview adds to a page what the schedule means, or what is wrong with it.
 func (p *Pages) preview(r *http.Request, speaker *client.Client, e *editor, request *schedule.CreateRequest, failed error) {
-	if failed != nil {
-		shown := problemOf(failed)
-		e.Problem = &shown
-		return
+	var reply schedule.TimesReply
+	err := failed
+	if err == nil {
+		reply, err = speaker.Preview(r.Context(), schedule.PreviewRequest{Spec: request.Spec, ID: request.ID, Count: previewed})
 	}
-	reply, err := speaker.Preview(r.Context(), schedule.PreviewRequest{Spec: request.Spec, ID: request.ID, Count: previewed})
 	if err != nil {
-		shown := problemOf(err)
-		e.Problem = &shown
+		refused := refusal.Of(err)
+		e.Problem = &refused
 		return
 	}
 	zone, err := request.Spec.Location()

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"net/http"
@@ -43,12 +44,11 @@ func New(config Config) *Pages {
 		panic(err) // the folder is part of the binary
 	}
 	p.mux.Handle("GET /static/", http.StripPrefix("/static/", kept(http.FileServerFS(files))))
-	p.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, address(config.Namespace, "schedules"), http.StatusSeeOther)
-	})
-	p.mux.HandleFunc("GET "+Base+"{namespace}/{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, address(r.PathValue("namespace"), "schedules"), http.StatusSeeOther)
-	})
+	for _, pattern := range []string{"GET /{$}", "GET " + Base + "{namespace}/{$}"} {
+		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, address(cmp.Or(r.PathValue("namespace"), config.Namespace), "schedules"), http.StatusSeeOther)
+		})
+	}
 	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
 	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
 	p.page("GET "+Base+"{namespace}/runs", p.runs)

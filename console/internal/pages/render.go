@@ -3,13 +3,13 @@ package pages
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -53,7 +53,8 @@ func (p *Pages) page(pattern string, make func(*http.Request, *client.Client) (*
 		given, err := p.made(r, make)
 		switch {
 		case err != nil:
-			p.show(w, r, statusOf(err), &answer{view: "problem", title: "Problem", data: problemOf(err)})
+			refused := refusal.Of(err)
+			p.show(w, r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
 		case given.to != "":
 			http.Redirect(w, r, given.to, http.StatusSeeOther)
 		default:
@@ -93,39 +94,7 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answ
 	_, _ = w.Write(text.Bytes()) // fails if the browser has gone
 }
 
-// problem is an error on a page.
-type problem struct {
-	Code, Field, Message string
-}
-
-func problemOf(err error) problem {
-	var failure *schedule.Error
-	if !errors.As(err, &failure) {
-		return problem{Code: string(schedule.CodeInternal), Message: err.Error()}
-	}
-	return problem{Code: string(failure.Code), Field: failure.Field, Message: failure.Message}
-}
-
 var errNoPage = schedule.Errorf(schedule.CodeNotFound, "there is no such page")
-
-// statusOf returns the HTTP status of a page with an error.
-func statusOf(err error) int {
-	switch schedule.CodeOf(err) {
-	case schedule.CodeNotFound:
-		return http.StatusNotFound
-	case schedule.CodeInvalidArgument:
-		return http.StatusBadRequest
-	case schedule.CodePermissionDenied:
-		return http.StatusForbidden
-	case schedule.CodeAlreadyExists, schedule.CodeFailedPrecondition:
-		return http.StatusConflict
-	case schedule.CodeResourceExhausted:
-		return http.StatusTooManyRequests
-	case schedule.CodeUnavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
 
 // moment is a time on a page.
 type moment struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -223,7 +224,7 @@ func problemResponse() object {
 func problemSchema() object {
 	text := object{"type": "string"}
 	values := []any{}
-	for _, code := range slices.Sorted(maps.Keys(codes)) {
+	for _, code := range slices.Sorted(slices.Values(refusal.Codes())) {
 		values = append(values, string(code))
 	}
 	return object{

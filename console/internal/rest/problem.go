@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -34,21 +35,6 @@ type problem struct {
 // typeOf is the URI of a code.
 func typeOf(code schedule.Code) string { return "tag:carillon,2026:" + string(code) }
 
-// codes has the status and the title of each code.
-var codes = map[schedule.Code]struct {
-	status int
-	title  string
-}{
-	schedule.CodeInvalidArgument:    {http.StatusBadRequest, "Invalid argument"},
-	schedule.CodeNotFound:           {http.StatusNotFound, "Not found"},
-	schedule.CodeAlreadyExists:      {http.StatusConflict, "Already exists"},
-	schedule.CodeFailedPrecondition: {http.StatusConflict, "Failed precondition"},
-	schedule.CodePermissionDenied:   {http.StatusForbidden, "Permission denied"},
-	schedule.CodeResourceExhausted:  {http.StatusTooManyRequests, "Resource exhausted"},
-	schedule.CodeUnavailable:        {http.StatusServiceUnavailable, "Unavailable"},
-	schedule.CodeInternal:           {http.StatusInternalServerError, "Internal error"},
-}
-
 // problemError is an error with a status of its own.
 type problemError struct {
 	status int
@@ -61,21 +47,16 @@ func (e *problemError) Unwrap() error { return e.err }
 
 // problemOf returns what the client is told.
 func problemOf(err error) problem {
-	failure := schedule.Errorf(schedule.CodeInternal, "%v", err)
-	_ = errors.As(err, &failure)
-	known := codes[failure.Code]
-	if known.status == 0 {
-		known = codes[schedule.CodeInternal]
-	}
-	if failure.Code == schedule.CodeFailedPrecondition && failure.Field == fieldToken {
-		known.status = http.StatusPreconditionFailed
+	refused := refusal.Of(err)
+	if refused.Code == schedule.CodeFailedPrecondition && refused.Field == fieldToken {
+		refused.Status = http.StatusPreconditionFailed
 	}
 	if special := (*problemError)(nil); errors.As(err, &special) {
-		known.status = special.status
+		refused.Status = special.status
 	}
 	return problem{
-		Type: typeOf(failure.Code), Title: known.title, Status: known.status, Detail: failure.Message, Code: failure.Code, Field: failure.Field,
-		RetryAfter: failure.RetryAfter,
+		Type: typeOf(refused.Code), Title: refused.Title, Status: refused.Status, Detail: refused.Message, Code: refused.Code, Field: refused.Field,
+		RetryAfter: refused.RetryAfter,
 	}
 }
 

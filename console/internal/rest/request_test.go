@@ -36,6 +36,19 @@ func find(t require.TestingT, method, target string, body io.Reader) (*route, *h
 	return routes[request.Pattern], request
 }
 
+// asked returns the request of the native API that one over HTTP becomes, such as "GET /namespaces", and its route. The header is a name and a value.
+func asked(t *testing.T, line, text string, header [2]string) (r *route, body []byte, err error) {
+	t.Helper()
+	method, target, _ := strings.Cut(line, " ")
+	r, request := find(t, method, target, strings.NewReader(text))
+	request.Header.Set("Content-Type", contentJSON)
+	if header[0] != "" {
+		request.Header.Set(header[0], header[1])
+	}
+	body, err = r.body(httptest.NewRecorder(), request)
+	return r, body, err
+}
+
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -64,13 +77,7 @@ func TestRequests(t *testing.T) {
 		"no namespace":        {request: "GET /namespaces?pageSize=3", verb: "list", want: `{"pageSize":3}`},
 		"a namespace":         {"POST /namespaces/billing/freeze", `{"reason":"x"}`, [2]string{}, "freeze", `{"reason":"x"}`},
 	} {
-		method, target, _ := strings.Cut(test.request, " ")
-		r, request := find(t, method, target, strings.NewReader(test.body))
-		request.Header.Set("Content-Type", contentJSON)
-		if test.header[0] != "" {
-			request.Header.Set(test.header[0], test.header[1])
-		}
-		body, err := r.body(httptest.NewRecorder(), request)
+		r, body, err := asked(t, test.request, test.body, test.header)
 		require.NoError(t, err, name)
 		assert.Equal(t, test.verb, r.verb.Name, name)
 		assert.Equal(t, test.want, string(body), name)
@@ -96,13 +103,7 @@ func TestRefusedRequests(t *testing.T) {
 		"twice in the query": {"GET /namespaces/n/schedules?prefix=a&prefix=b", ``, [2]string{}, 400, "prefix", `say it once`},
 		"path and query":     {"GET /namespaces/n/schedules/a?id=b", ``, [2]string{}, 400, "id", `say it once`},
 	} {
-		method, target, _ := strings.Cut(test.request, " ")
-		r, request := find(t, method, target, strings.NewReader(test.body))
-		request.Header.Set("Content-Type", contentJSON)
-		if test.header[0] != "" {
-			request.Header.Set(test.header[0], test.header[1])
-		}
-		_, err := r.body(httptest.NewRecorder(), request)
+		_, _, err := asked(t, test.request, test.body, test.header)
 		require.Error(t, err, name)
 		problem := problemOf(err)
 		assert.Equal(t, test.status, problem.Status, name)
