@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,15 +15,9 @@ import (
 	"github.com/carillon-scheduler/carillon/console/internal/pages"
 	"github.com/carillon-scheduler/carillon/console/internal/rest"
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/loopback"
+	"github.com/carillon-scheduler/carillon/internal/webserver"
 	"github.com/carillon-scheduler/carillon/schedule"
-)
-
-const (
-	// headerTimeout, readTimeout and idleTimeout limit how long one client may occupy the server.
-	headerTimeout = 5 * time.Second
-	readTimeout   = 30 * time.Second
-	idleTimeout   = time.Minute
-	maxHeader     = 16 << 10
 )
 
 // Config says what a [Console] serves, and where.
@@ -71,11 +64,7 @@ func New(config Config) (*Console, error) {
 	if config.Temporal != nil {
 		mux.Handle("/", config.Temporal)
 	}
-	c.server = &http.Server{
-		Handler:           ofThisMachine(http.NewCrossOriginProtection().Handler(mux)),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelDebug),
-	}
+	c.server = webserver.New(ofThisMachine(http.NewCrossOriginProtection().Handler(mux)), config.Logger)
 	c.server.RegisterOnShutdown(func() { close(stop) })
 	return c, nil
 }
@@ -133,8 +122,7 @@ func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	address, err := netip.ParseAddr(trimBrackets(host))
-	return host == "localhost" || err == nil && address.IsLoopback()
+	return loopback.IsHost(trimBrackets(host))
 }
 
 func trimBrackets(host string) string {

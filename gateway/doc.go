@@ -29,6 +29,6 @@
 //
 // Only internal/roles imports this package. It may import gateway/internal/callers, gateway/internal/roster, client, execution, kv, schedule, subjects,
 // internal/attributes, internal/bus, internal/call, internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners,
-// internal/scheduleproto, internal/search/query and internal/telemetry, never a pool. It must never hold a rule about executions: those live
+// internal/scheduleproto, internal/search/query, internal/telemetry and internal/webserver, never a pool. It must never hold a rule about executions: those live
 // in package execution.
 package gateway

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"go.temporal.io/api/operatorservice/v1"
@@ -18,14 +16,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-)
 
-const (
-	// headerTimeout and idleTimeout limit how long one HTTP client may occupy the server. A poll may take a minute.
-	headerTimeout = 5 * time.Second
-	readTimeout   = 30 * time.Second
-	idleTimeout   = time.Minute
-	maxHeader     = 16 << 10
+	"github.com/carillon-scheduler/carillon/internal/webserver"
 )
 
 // overHTTP returns the handler that has the methods as JSON over HTTP.
@@ -51,11 +43,9 @@ func (g *Gateway) overHTTP(workflows *workflowService, operators *operatorServic
 // httpServer returns the server of the handler. Pages of other sites cannot use it through the browser of somebody who may: their requests are
 // refused.
 func (g *Gateway) httpServer() *http.Server {
-	return &http.Server{
-		Handler: http.NewCrossOriginProtection().Handler(g.handler), TLSConfig: g.config.TLS,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
-	}
+	server := webserver.New(http.NewCrossOriginProtection().Handler(g.handler), g.config.Logger)
+	server.TLSConfig = g.config.TLS
+	return server
 }
 
 func (g *Gateway) serveHTTP() error {

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 )
 
@@ -37,18 +35,11 @@ func (o *consoleOptions) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, usagef("--console: %q is not an address: use HOST:PORT, such as %s, or off", o.address, defaultConsole)
 	}
-	if !isLoopback(host) {
+	if !loopback.IsHost(host) {
 		return nil, usagef("--console: %s can be reached from other machines, and the console asks nobody who they are: use an address of this "+
 			"machine, such as %s", o.address, defaultConsole)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, withHint(fmt.Errorf("--console: the port of %s is in use", o.address), "name another address by --console, or do without by --console off")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--console: %w", err)
-	}
-	return listener, nil
+	return listen(ctx, "console", o.address, "name another address by --console, or do without by --console off")
 }
 
 // consoleCommand runs the console on its own.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 )
 
@@ -89,14 +90,18 @@ func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Li
 	if err != nil {
 		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as %s, or off", flag, address, defaultGateway)
 	}
-	if o.cert == "" && !o.insecure && !isLoopback(host) {
+	if o.cert == "" && !o.insecure && !loopback.IsHost(host) {
 		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, or --grpc-insecure to "+
 			"do without encryption", flag, address)
 	}
+	return listen(ctx, flag, address, "name another address by --"+flag+", or do without by --"+flag+" off")
+}
+
+// listen listens on the address of a flag. The hint says what to do if its port is in use.
+func listen(ctx context.Context, flag, address, hint string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, withHint(fmt.Errorf("--%s: the port of %s is in use", flag, address),
-			"name another address by --%[1]s, or do without by --%[1]s off", flag)
+		return nil, withHint(fmt.Errorf("--%s: the port of %s is in use", flag, address), "%s", hint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
@@ -114,16 +119,11 @@ func (o *gatewayOptions) letsEverybodyIn() bool {
 	}
 	for _, address := range []string{o.grpc, o.http} {
 		host, _, err := net.SplitHostPort(address)
-		if address != off && (err != nil || !isLoopback(host)) {
+		if address != off && (err != nil || !loopback.IsHost(host)) {
 			return o.ca != ""
 		}
 	}
 	return true
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // tls reads the certificates of the flags. Without any it returns nil.

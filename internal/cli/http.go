@@ -2,13 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,14 +57,7 @@ func (o *httpOptions) listen(ctx context.Context) (net.Listener, error) {
 	if err := o.check(); err != nil || o.address == "" {
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, withHint(fmt.Errorf("--http: the port of %s is in use", o.address), "give each process a port of its own")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--http: %w", err)
-	}
-	return listener, nil
+	return listen(ctx, "http", o.address, "give each process a port of its own")
 }
 
 // observed runs the roles of a process and reports their health. It reports from before the roles begin, so that a process that waits for

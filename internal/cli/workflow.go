@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -86,7 +87,7 @@ func (a *app) callGateway(
 	}
 	defer conn.Close()
 	if g.apiKey != "" {
-		if host, _, err := net.SplitHostPort(g.address); !g.tls && (err != nil || !isLoopback(host)) {
+		if host, _, err := net.SplitHostPort(g.address); !g.tls && (err != nil || !loopback.IsHost(host)) {
 			_, _ = fmt.Fprintln(a.env.Stderr, "warning: --api-key is sent unencrypted: give --tls if the gateway has a certificate")
 		}
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+g.apiKey)

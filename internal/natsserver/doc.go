@@ -6,5 +6,5 @@
 // internal/topology makes the streams and buckets. The command line and the tests import it. A pool must never do so, because it
 // works the same on a NATS cluster elsewhere.
 //
-// The package may import schedule and internal/flood.
+// The package may import schedule, internal/flood and internal/loopback.
 package natsserver

@@ -2,11 +2,11 @@ package natsserver
 
 import (
 	"log/slog"
-	"net"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -129,7 +129,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 
 // checkExposure refuses to listen beyond loopback without authentication and TLS, unless Insecure is set.
 func (o Options) checkExposure(so *server.Options) error {
-	if o.Insecure || isLoopback(o.Host) {
+	if o.Insecure || loopback.IsHost(o.Host) {
 		return nil
 	}
 	knowsWho := so.Username != "" || so.Authorization != "" || so.AuthCallout != nil ||
@@ -139,9 +139,4 @@ func (o Options) checkExposure(so *server.Options) error {
 	}
 	return schedule.Invalid("host", "%s can be reached from other machines: give --nats-config FILE with authorization and tls "+
 		"for that, or --insecure to let everybody in, unencrypted", o.Host)
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

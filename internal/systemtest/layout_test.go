@@ -41,7 +41,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"gateway/internal/callers": {"schedule", "subjects", "internal/bus", "internal/flood"},
 		"gateway/internal/roster":  {"subjects", "internal/flood"},
 		"gateway": {"gateway/internal/callers", "gateway/internal/roster", "client", "execution", "kv", "schedule", "subjects", "internal/attributes", "internal/bus", "internal/call", "internal/flood", "internal/metrics",
-			"internal/namespaces", "internal/offer", "internal/owners", "internal/scheduleproto", "internal/search/query", "internal/telemetry"},
+			"internal/namespaces", "internal/offer", "internal/owners", "internal/scheduleproto", "internal/search/query", "internal/telemetry", "internal/webserver"},
 		"frontend/internal/schedules": append([]string{"frontend/internal/bulk", "frontend/internal/calendars",
 			"frontend/internal/listing", "frontend/internal/registry", "frontend/internal/request",
 			"internal/taskqueue", "internal/jobs", "internal/search", "internal/search/query"}, pool...),
@@ -59,9 +59,10 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/visibility": {"frontend/internal/batch", "schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
-		"console":                {"console/internal/pages", "console/internal/rest", "client", "frontend", "schedule"},
-		"console/internal/pages": {"client", "schedule", "specproc/prose", "internal/apitext"},
-		"console/internal/rest":  {"client", "frontend", "schedule", "subjects"},
+		"console":                  {"console/internal/pages", "console/internal/rest", "client", "frontend", "schedule", "internal/loopback", "internal/webserver"},
+		"console/internal/refusal": {"schedule"},
+		"console/internal/pages":   {"console/internal/refusal", "client", "schedule", "specproc/prose", "internal/apitext"},
+		"console/internal/rest":    {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},
 		"worker": {"schedule", "subjects", "internal/telemetry", "internal/deadletter", "internal/flood", "internal/metrics",

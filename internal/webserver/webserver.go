@@ -1,0 +1,26 @@
+// Package webserver makes the HTTP servers that people and programs come to: the console, and the gateway. It imports nothing of Carillon. It must never
+// know what is served.
+package webserver
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+const (
+	// headerTimeout, readTimeout and idleTimeout limit how long one client may occupy the server. An answer may take long: a poll waits for a minute.
+	headerTimeout = 5 * time.Second
+	readTimeout   = 30 * time.Second
+	idleTimeout   = time.Minute
+	maxHeader     = 16 << 10
+)
+
+// New returns a server for a handler. It limits how long a client may take to send a request, and how long its headers may be. What goes wrong with a
+// connection is logged at the level debug.
+func New(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
