@@ -120,19 +120,27 @@ const users = `authorization { users: [
 	{ user: writer, password: w, permissions { publish: "*.api.default.workflow.write", subscribe { deny: ">" } } }
 ] }`
 
-// TestCredentials: over both protocols, everybody is asked, and may do what NATS says.
-func TestCredentials(t *testing.T) {
-	t.Parallel()
+// judged lets a gateway ask a NATS server of its own what its clients may do. The server has the users of a configuration. The
+// gateway is the service, and own its connection.
+func judged(t *testing.T, config string) (own *nats.Conn, change func(*gateway.Config)) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	require.NoError(t, os.WriteFile(file, []byte(users), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	judge := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = file })
 	own, err := judge.Connect(nats.UserInfo("service", "s"))
 	require.NoError(t, err)
 	t.Cleanup(own.Close)
-	in, ask := installHTTP(t, func(c *gateway.Config) {
+	return own, func(c *gateway.Config) {
 		c.Anonymous, c.Conn = false, own
 		c.Dial = func(options ...nats.Option) (*nats.Conn, error) { return judge.Connect(options...) }
-	})
+	}
+}
+
+// TestCredentials: over both protocols, everybody is asked, and may do what NATS says.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	_, change := judged(t, users)
+	in, ask := installHTTP(t, change)
 	list, info := &workflowservice.ListSchedulesRequest{Namespace: "default"}, &workflowservice.GetSystemInfoRequest{}
 	remove := &workflowservice.DeleteScheduleRequest{Namespace: "default", ScheduleId: "missing"}
 	for header, want := range map[string][]codes.Code{

@@ -2,12 +2,9 @@ package gateway_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
@@ -16,10 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/carillon-scheduler/carillon/gateway"
-	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
 // respond sends each request that has a task token, and calls check with what came of it.
@@ -88,16 +81,8 @@ const workers = `authorization { users: [
 // TestTokensGiveNoRights: the right is needed in the namespace of the token, whether the request says so or not.
 func TestTokensGiveNoRights(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "nats.conf")
-	require.NoError(t, os.WriteFile(file, []byte(workers), 0o600))
-	judge := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = file })
-	own, err := judge.Connect(nats.UserInfo("service", "s"))
-	require.NoError(t, err)
-	t.Cleanup(own.Close)
-	in := install(t, func(c *gateway.Config) {
-		c.Anonymous, c.Conn = false, own
-		c.Dial = func(options ...nats.Option) (*nats.Conn, error) { return judge.Connect(options...) }
-	})
+	own, change := judged(t, workers)
+	in := install(t, change)
 	requests := in.ownersOn(own, func(request) (proto.Message, error) { return nil, nil })
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer worker:w")
 	in.respond(ctx, "", tokenOf("default"), queryToken("default", "q"), func(name string, err error) {

@@ -119,28 +119,6 @@ func (b *bundle) beside() *bundle {
 	return &other
 }
 
-// serve completes the workflow tasks of a queue until ctx ends.
-func (b *bundle) serve(
-	ctx context.Context, queue string, work func(*workflowservice.PollWorkflowTaskQueueResponse) (commands []*commandpb.Command, done func()),
-) error {
-	for ctx.Err() == nil {
-		data, err := b.polls.Wait(ctx, offer.Queue{Namespace: space, Kind: offer.Workflow, Name: queue}, offer.Poller{Identity: "worker"})
-		if err != nil || data == nil {
-			continue
-		}
-		var task workflowservice.PollWorkflowTaskQueueResponse
-		if err := proto.Unmarshal(data, &task); err != nil {
-			return err
-		}
-		commands, done := work(&task)
-		if b.answer(ctx, subjects.VerbCompleteWorkflowTask, task.WorkflowExecution.WorkflowId,
-			&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: space, TaskToken: task.TaskToken, Commands: commands}) == nil {
-			done()
-		}
-	}
-	return nil
-}
-
 // newID returns the ID of a new workflow of the first shard.
 func (n *noisy) newID() string {
 	for {

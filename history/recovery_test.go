@@ -172,6 +172,18 @@ func (b *bundle) work(pollers int) (attempts func() map[string]int) {
 }
 
 func (b *bundle) workOnWorkflows(ctx context.Context, ended func(id string)) error {
+	return b.serve(ctx, queue, func(task *workflowservice.PollWorkflowTaskQueueResponse) ([]*commandpb.Command, func()) {
+		if task.PreviousStartedEventId == 0 {
+			return []*commandpb.Command{activity("a", b.hasten)}, func() {}
+		}
+		return []*commandpb.Command{end()}, func() { ended(task.WorkflowExecution.WorkflowId) }
+	})
+}
+
+// serve completes the workflow tasks of a queue until ctx ends. If the answer to one fails, the task comes again; done is called if it does not.
+func (b *bundle) serve(
+	ctx context.Context, queue string, work func(*workflowservice.PollWorkflowTaskQueueResponse) (commands []*commandpb.Command, done func()),
+) error {
 	for ctx.Err() == nil {
 		data, err := b.polls.Wait(ctx, offer.Queue{Namespace: space, Kind: offer.Workflow, Name: queue}, offer.Poller{Identity: "worker"})
 		if err != nil || data == nil {
@@ -181,16 +193,10 @@ func (b *bundle) workOnWorkflows(ctx context.Context, ended func(id string)) err
 		if err := proto.Unmarshal(data, &task); err != nil {
 			return err
 		}
-		completed := &workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: space, TaskToken: task.TaskToken}
-		if task.PreviousStartedEventId == 0 {
-			completed.Commands = []*commandpb.Command{activity("a", b.hasten)}
-		} else {
-			completed.Commands = []*commandpb.Command{end()}
-		}
-		id := task.WorkflowExecution.WorkflowId
-		err = b.answer(ctx, subjects.VerbCompleteWorkflowTask, id, completed) // if it fails, the task comes again
-		if err == nil && task.PreviousStartedEventId > 0 {
-			ended(id)
+		commands, done := work(&task)
+		if b.answer(ctx, subjects.VerbCompleteWorkflowTask, task.WorkflowExecution.WorkflowId,
+			&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: space, TaskToken: task.TaskToken, Commands: commands}) == nil {
+			done()
 		}
 	}
 	return nil
