@@ -10,22 +10,31 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"google.golang.org/grpc"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console/internal/pages"
 	"github.com/carillon-scheduler/carillon/console/internal/rest"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/webserver"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Config says what a [Console] serves, and where.
 type Config struct {
 	// Listener is where clients connect: an address of this machine that no other one reaches. The console closes it.
 	Listener net.Listener
-	// API speaks for everybody who gets through.
-	API *client.Client
+	// API speaks for everybody who gets through, by the connection Conn and with the name Identity.
+	API      *client.Client
+	Conn     *nats.Conn
+	Identity string
+	Names    subjects.Names
+	// Services are those of Temporal, for the pages about executions.
+	Services grpc.ClientConnInterface
 	// Temporal answers what is under no path of the console. Nil means that there is nothing else.
 	Temporal http.Handler
 	// Version is that of the release.
@@ -41,23 +50,29 @@ type Config struct {
 type Console struct {
 	config Config
 	server *http.Server
+	// own speaks for the process.
+	own *speaker.Speaker
 }
 
-// New returns a console that does nothing until Run is called. An error means that the table of verbs contradicts itself; then the listener is
-// closed.
+// New returns a console that does nothing until Run is called. An error means that the connection has no JetStream, or that the table of verbs
+// contradicts itself; then the listener is closed.
 func New(config Config) (*Console, error) {
 	if config.Now == nil {
 		config.Now = time.Now //permit:time.Now the default of the configuration
 	}
 	c := &Console{config: config}
 	stop := make(chan struct{})
-	api, err := c.api(stop)
-	if err != nil {
+	own, err1 := speaker.New(speaker.Config{
+		API: config.API, Conn: config.Conn, Temporal: config.Services, Names: config.Names, Identity: config.Identity,
+	})
+	c.own = own
+	api, err2 := c.api(stop)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, errors.Join(err, config.Listener.Close())
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Base+"/", api)
-	shown := pages.New(pages.Config{Client: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
+	shown := pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
 	for _, path := range []string{"/{$}", pages.Base, "/static/"} {
 		mux.Handle(path, shown)
 	}
@@ -74,16 +89,22 @@ func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rest.New(rest.Config{Verbs: verbs, Version: c.config.Version, Client: c.speaker, Stop: stop})
+	return rest.New(rest.Config{Verbs: verbs, Version: c.config.Version, Stop: stop, Client: func(r *http.Request) (*client.Client, error) {
+		asks, err := c.speaker(r)
+		if err != nil {
+			return nil, err
+		}
+		return asks.Client, nil
+	}})
 }
 
-// speaker returns a client for a request. Whoever sends it may say who they are, for the event history; that proves nothing.
-func (c *Console) speaker(request *http.Request) (*client.Client, error) {
+// speaker returns who asks by a request. Whoever sends it may say who they are, for the event history; that proves nothing.
+func (c *Console) speaker(request *http.Request) (*speaker.Speaker, error) {
 	identity := request.Header.Get(schedule.HeaderIdentity)
 	if identity == "" {
-		return c.config.API, nil
+		return c.own, nil
 	}
-	return c.config.API.With(c.config.API.Namespace(), identity)
+	return c.own.As(identity)
 }
 
 // Run serves until ctx ends. Then it finishes the requests in progress, within Config.Drain. All its goroutines have ended when it returns.

@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console"
@@ -54,12 +57,19 @@ func visit(t *testing.T) *visitor {
 	require.NoError(t, err)
 	temporal := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "temporal has "+r.URL.Path) })
 	c, err := console.New(console.Config{
-		Listener: listener, API: api, Temporal: temporal, Version: "1.2.3", Drain: patience, Logger: natstest.Logger(t),
+		Listener: listener, API: api, Conn: other, Identity: "console", Names: names, Services: noServices{}, Temporal: temporal, Version: "1.2.3", Drain: patience, Logger: natstest.Logger(t),
 	})
 	require.NoError(t, err)
 	run(t, c.Run)
 	transport := &http.Transport{DisableKeepAlives: true}
 	return &visitor{t: t, url: "http://" + listener.Addr().String(), http: &http.Client{Transport: transport, Timeout: patience}, api: api}
+}
+
+// noServices is where the gateway would be.
+type noServices struct{ grpc.ClientConnInterface }
+
+func (noServices) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return status.Error(codes.Unavailable, "there is no gateway")
 }
 
 func run(t *testing.T, run func(context.Context) error) {
@@ -310,7 +320,7 @@ func TestStopEndsLiveEvents(t *testing.T) {
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c, err := console.New(console.Config{Listener: listener, API: api, Drain: time.Hour, Logger: natstest.Logger(t)})
+	c, err := console.New(console.Config{Listener: listener, API: api, Conn: conn, Names: names, Services: noServices{}, Drain: time.Hour, Logger: natstest.Logger(t)})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -40,7 +40,7 @@ type Config struct {
 	// Known are the namespaces as this process knows them. Records are those that are stored.
 	Known   namespaces.Source
 	Records Records
-	// GRPC is where clients connect. The gateway closes it.
+	// GRPC is where clients connect; nil means nowhere. The gateway closes it.
 	GRPC net.Listener
 	// HTTP is where the same methods are served as JSON; nil means nowhere. The gateway closes it.
 	HTTP net.Listener
@@ -70,7 +70,7 @@ type Records interface {
 // check fills in the defaults, and reports what is missing.
 func (c Config) check() (Config, error) {
 	switch {
-	case c.Conn == nil, c.JS == nil, c.Cluster == nil, c.API == nil, c.Known == nil, c.Records == nil, c.GRPC == nil, c.Logger == nil, c.Dial == nil, c.Shards <= 0:
+	case c.Conn == nil, c.JS == nil, c.Cluster == nil, c.API == nil, c.Known == nil, c.Records == nil, c.Logger == nil, c.Dial == nil, c.Shards <= 0:
 		return c, schedule.Invalid("config", "of a gateway is incomplete")
 	}
 	if c.Drain == 0 {

@@ -46,7 +46,8 @@ type Gateway struct {
 	log    *slog.Logger
 	server *grpc.Server
 	health *health.Server
-	// handler has the methods over HTTP, and http serves it; nil if another server does.
+	// inline has the methods for this process. handler has them over HTTP, and http serves it; nil if another server does.
+	inline  *inline
 	handler http.Handler
 	http    *http.Server
 	polls   *offer.Polls
@@ -88,7 +89,10 @@ func New(config Config) (*Gateway, error) {
 	grpc_health_v1.RegisterHealthServer(g.server, g.health)
 	reflection.Register(g.server)
 	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	if g.handler, err = g.overHTTP(workflows, operators); err != nil {
+	g.inline = newInline(g.intercept)
+	g.inline.add(&workflowservice.WorkflowService_ServiceDesc, workflows)
+	g.inline.add(&operatorservice.OperatorService_ServiceDesc, operators)
+	if g.handler, err = g.overHTTP(); err != nil {
 		g.callers.Close()
 		closeListeners(&config)
 		return nil, err
@@ -102,6 +106,10 @@ func New(config Config) (*Gateway, error) {
 // Handler returns the methods as JSON over HTTP, for a server that serves other things as well. It must refuse requests that come from the pages
 // of other sites. Handler answers as long as Run runs.
 func (g *Gateway) Handler() http.Handler { return g.handler }
+
+// Conn returns a connection to the services WorkflowService and OperatorService for this process: a call of a method is a call of a function, and
+// is allowed what the same call over the network would be. It answers as long as Run runs, and is safe for concurrent use.
+func (g *Gateway) Conn() grpc.ClientConnInterface { return g.inline }
 
 func closeListeners(config *Config) {
 	if config.GRPC != nil {
@@ -152,12 +160,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.tidy(ctx)
 		return nil
 	})
-	group.Go(func() error { return g.serveGRPC() })
+	if config := &g.config; config.GRPC != nil {
+		group.Go(func() error { return g.serveGRPC() })
+		config.Logger.InfoContext(ctx, "answering Temporal's clients", "address", config.GRPC.Addr().String(), "tls", config.TLS != nil)
+	}
 	if g.http != nil {
 		group.Go(func() error { return g.serveHTTP() })
 	}
 	g.setHealth(grpc_health_v1.HealthCheckResponse_SERVING)
-	g.config.Logger.InfoContext(ctx, "answering Temporal's clients", "address", g.config.GRPC.Addr().String(), "tls", g.config.TLS != nil)
 	<-ctx.Done()
 	g.drain()
 	return group.Wait()

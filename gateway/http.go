@@ -21,15 +21,12 @@ import (
 )
 
 // overHTTP returns the handler that has the methods as JSON over HTTP.
-func (g *Gateway) overHTTP(workflows *workflowService, operators *operatorService) (http.Handler, error) {
+func (g *Gateway) overHTTP() (http.Handler, error) {
 	mux := runtime.NewServeMux(marshalers()...)
-	conn := newInline(g.intercept)
-	conn.add(&workflowservice.WorkflowService_ServiceDesc, workflows)
-	conn.add(&operatorservice.OperatorService_ServiceDesc, operators)
 	ctx := context.Background() //permit:context.Background the registration does not use it
 	err := errors.Join(
-		workflowservice.RegisterWorkflowServiceHandlerClient(ctx, mux, workflowservice.NewWorkflowServiceClient(conn)),
-		operatorservice.RegisterOperatorServiceHandlerClient(ctx, mux, operatorservice.NewOperatorServiceClient(conn)),
+		workflowservice.RegisterWorkflowServiceHandlerClient(ctx, mux, workflowservice.NewWorkflowServiceClient(g.inline)),
+		operatorservice.RegisterOperatorServiceHandlerClient(ctx, mux, operatorservice.NewOperatorServiceClient(g.inline)),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: methods over HTTP: %w", err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
@@ -206,11 +205,16 @@ func (a *app) serverStages(
 func (a *app) serverDoors(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) (doors roles.Stage, err error) {
 	config := roles.ConsoleConfig{Identity: a.global.identity, Drain: serverDrain}
 	if !o.gateway.isOff() {
-		gateway, handler, err := serverGateway(ctx, cluster, o, c)
+		serves, err := o.gateway.listen(ctx)
 		if err != nil {
 			return nil, err
 		}
-		config.Temporal, doors = handler, append(doors, gateway)
+		c.gateway, serves.Drain = serves, serverDrain
+		role, gateway, err := cluster.Gateway(serves)
+		if err != nil {
+			return nil, err
+		}
+		config.Gateway, doors = gateway, append(doors, role)
 	}
 	if o.console.isOff() {
 		return doors, nil
@@ -221,17 +225,6 @@ func (a *app) serverDoors(ctx context.Context, cluster *roles.Cluster, o *server
 	c.console = config.Listener.Addr()
 	role, err := cluster.Console(config)
 	return append(roles.Stage{role}, doors...), err
-}
-
-// serverGateway returns the gateway and its handler, and tells the terminal where it is.
-func serverGateway(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) (roles.Role, http.Handler, error) {
-	config, err := o.gateway.listen(ctx)
-	if err != nil {
-		return roles.Role{}, nil, err
-	}
-	c.gateway = config
-	config.Drain = serverDrain
-	return cluster.Gateway(config)
 }
 
 func (a *app) serverWorker(log *slog.Logger, cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,7 +17,7 @@ import (
 
 // GatewayConfig says where Temporal's clients find the gateway.
 type GatewayConfig struct {
-	// GRPC is where clients connect, HTTP where the same is served as JSON. HTTP may be nil. The role closes both.
+	// GRPC is where clients connect, HTTP where the same is served as JSON. Nil means nowhere. The role closes both.
 	GRPC, HTTP net.Listener
 	// TLS secures both; nil means plain text.
 	TLS *tls.Config
@@ -28,8 +27,9 @@ type GatewayConfig struct {
 	Drain time.Duration
 }
 
-// Gateway returns the role that serves Temporal's clients, and its handler, for another server. If it fails, the listeners are closed.
-func (c *Cluster) Gateway(config GatewayConfig) (Role, http.Handler, error) {
+// Gateway returns the role that serves Temporal's clients, and the gateway itself, for a console in the same process. If it fails, the listeners are
+// closed.
+func (c *Cluster) Gateway(config GatewayConfig) (Role, *gateway.Gateway, error) {
 	api, conn, err := c.api("gateway")
 	if err != nil {
 		closeAll(config)
@@ -52,7 +52,7 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, http.Handler, error) {
 			defer conn.Close()
 			return run(ctx)
 		},
-	}), g.Handler(), nil
+	}), g, nil
 }
 
 // api returns a client of the frontends with a connection of its own, since a frontend does not answer on the inboxes of a pool. The caller closes the
@@ -71,8 +71,9 @@ func (c *Cluster) api(identity string) (*client.Client, *nats.Conn, error) {
 
 // closeAll closes the listeners of a gateway that does not come to be.
 func closeAll(config GatewayConfig) {
-	_ = config.GRPC.Close()
-	if config.HTTP != nil {
-		_ = config.HTTP.Close()
+	for _, listener := range []net.Listener{config.GRPC, config.HTTP} {
+		if listener != nil {
+			_ = listener.Close()
+		}
 	}
 }

@@ -59,9 +59,10 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/visibility": {"frontend/internal/batch", "schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
-		"console":                  {"console/internal/pages", "console/internal/rest", "client", "frontend", "schedule", "internal/loopback", "internal/webserver"},
+		"console":                  {"console/internal/pages", "console/internal/rest", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/loopback", "internal/webserver"},
 		"console/internal/refusal": {"schedule"},
-		"console/internal/pages":   {"console/internal/refusal", "client", "schedule", "specproc/prose", "internal/apitext"},
+		"console/internal/speaker": {"client", "subjects"},
+		"console/internal/pages":   {"console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "internal/apitext"},
 		"console/internal/rest":    {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -122,14 +122,14 @@ func (e *editor) decode() (request schedule.CreateRequest, err error) {
 }
 
 // newSchedule shows the page for a new schedule.
-func (p *Pages) newSchedule(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) newSchedule(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	e := newEditor(speaker, r.URL.Query().Get("as") == "text")
 	e.Request = p.config.NewID()
 	e.TaskQueue, e.Text = "default", "id: my-schedule\nspec:\n  cron: [30 2 * * *]\n  timeZone: UTC\naction:\n  type: log\n  taskQueue: default\n"
 	return e.page("New schedule"), nil
 }
 
-func newEditor(speaker *client.Client, asText bool) *editor {
+func newEditor(speaker *speaker.Speaker, asText bool) *editor {
 	form := address(speaker.Namespace(), "new-schedule")
 	return &editor{AsText: asText, FormAddress: form, TextAddress: form + "?as=text"}
 }
@@ -137,7 +137,7 @@ func newEditor(speaker *client.Client, asText bool) *editor {
 func (e *editor) page(title string) *answer { return &answer{view: "editor", title: title, data: e} }
 
 // create makes a new schedule, or shows what it would be.
-func (p *Pages) create(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) create(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	e := newEditor(speaker, r.URL.Query().Get("as") == "text")
 	e.draft = draftOf(r)
 	request, err := e.decode()
@@ -152,7 +152,7 @@ func (p *Pages) create(r *http.Request, speaker *client.Client) (*answer, error)
 }
 
 // preview adds to a page what the schedule means, or what is wrong with it.
-func (p *Pages) preview(r *http.Request, speaker *client.Client, e *editor, request *schedule.CreateRequest, failed error) {
+func (p *Pages) preview(r *http.Request, speaker *speaker.Speaker, e *editor, request *schedule.CreateRequest, failed error) {
 	var reply schedule.TimesReply
 	err := failed
 	if err == nil {
@@ -175,7 +175,7 @@ func (p *Pages) preview(r *http.Request, speaker *client.Client, e *editor, requ
 }
 
 // edit shows the page on which a schedule can be changed.
-func (p *Pages) edit(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) edit(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	d, err := speaker.Describe(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (p *Pages) edit(r *http.Request, speaker *client.Client) (*answer, error) {
 }
 
 // save changes a schedule, or shows what it would be. If somebody else has changed it meanwhile, it shows what they have made of it.
-func (p *Pages) save(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	e := &editor{Exists: true, AsText: true, draft: draftOf(r)}
 	e.ID = r.PathValue("id")
 	request, err := e.decode()
@@ -216,7 +216,7 @@ func (p *Pages) save(r *http.Request, speaker *client.Client) (*answer, error) {
 }
 
 // showCurrent adds what a schedule is now, with its version: whoever saves again has seen it.
-func (p *Pages) showCurrent(r *http.Request, speaker *client.Client, e *editor) error {
+func (p *Pages) showCurrent(r *http.Request, speaker *speaker.Speaker, e *editor) error {
 	d, err := speaker.Describe(r.Context(), e.ID)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 )
 
 //go:embed static
@@ -20,8 +20,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // Config says what [Pages] work with.
 type Config struct {
-	// Client returns a client that speaks for whoever has sent a request, in any namespace. The error goes to them.
-	Client func(*http.Request) (*client.Client, error)
+	// Speaker returns who asks by a request, in any namespace. The error goes to them.
+	Speaker func(*http.Request) (*speaker.Speaker, error)
 	// Namespace is the one that somebody sees first.
 	Namespace string
 	// Now is the clock.
@@ -49,13 +49,15 @@ func New(config Config) *Pages {
 			http.Redirect(w, r, address(cmp.Or(r.PathValue("namespace"), config.Namespace), "schedules"), http.StatusSeeOther)
 		})
 	}
+	p.addSchedules()
+	p.addRuns()
+	p.page("GET "+Base, func(*http.Request, *speaker.Speaker) (*answer, error) { return nil, errNoPage })
+	return p
+}
+
+func (p *Pages) addSchedules() {
 	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
 	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
-	p.page("GET "+Base+"{namespace}/runs", p.runs)
-	p.page("GET "+Base+"{namespace}/schedules/{id}/runs/{run}", p.run)
-	for name, do := range endings {
-		p.page("POST "+Base+"{namespace}/schedules/{id}/runs/{run}/"+name, p.end(name, do))
-	}
 	p.page("GET "+Base+"{namespace}/new-schedule", p.newSchedule)
 	p.page("POST "+Base+"{namespace}/new-schedule", p.create)
 	p.page("GET "+Base+"{namespace}/schedules/{id}/edit", p.edit)
@@ -64,8 +66,14 @@ func New(config Config) *Pages {
 	for name, act := range acts {
 		p.page("POST "+Base+"{namespace}/schedules/{id}/"+name, p.act(name, act))
 	}
-	p.page("GET "+Base, func(*http.Request, *client.Client) (*answer, error) { return nil, errNoPage })
-	return p
+}
+
+func (p *Pages) addRuns() {
+	p.page("GET "+Base+"{namespace}/runs", p.runs)
+	p.page("GET "+Base+"{namespace}/schedules/{id}/runs/{run}", p.run)
+	for name, do := range endings {
+		p.page("POST "+Base+"{namespace}/schedules/{id}/runs/{run}/"+name, p.end(name, do))
+	}
 }
 
 // Base is the path under which the pages of all namespaces are. The handler also has "GET /static/" and "GET /{$}".

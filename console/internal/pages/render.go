@@ -5,11 +5,14 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
+	"path"
+	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -17,16 +20,28 @@ import (
 var templates embed.FS
 
 // views are the templates by the name of the page.
-var views = parsed("schedules", "schedule", "editor", "runs", "run", "problem")
+var views = parsed()
 
-func parsed(names ...string) map[string]*template.Template {
+// layout is the template that all pages share.
+const layout = "layout.html"
+
+func parsed() map[string]*template.Template {
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is right
+	}
 	all := map[string]*template.Template{}
-	for _, name := range names {
-		all[name] = template.Must(template.New("layout.html").Funcs(template.FuncMap{"path": address}).
-			ParseFS(templates, "templates/layout.html", "templates/"+name+".html"))
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		all[name] = template.Must(template.New(layout).Funcs(template.FuncMap{"path": address}).ParseFS(templates, "templates/"+layout, file))
 	}
 	return all
 }
+
+// section is a group of pages in the navigation: the last part of the address of its first page in a namespace, and its name.
+type section struct{ Path, Name string }
+
+var sections = []section{{"schedules", "Schedules"}, {"runs", "Runs"}}
 
 // answer is a page to show, or a place to go to.
 type answer struct {
@@ -40,6 +55,9 @@ type answer struct {
 // frame is what every page has around it.
 type frame struct {
 	Title, Namespace string
+	// Sections are the navigation, and Section is the path of the one that this page belongs to.
+	Sections []section
+	Section  string
 	// Now is when the page was made.
 	Now time.Time
 	// Said is what the last request came to; empty on other pages.
@@ -48,7 +66,7 @@ type frame struct {
 }
 
 // page adds a page.
-func (p *Pages) page(pattern string, make func(*http.Request, *client.Client) (*answer, error)) {
+func (p *Pages) page(pattern string, make func(*http.Request, *speaker.Speaker) (*answer, error)) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		given, err := p.made(r, make)
 		switch {
@@ -64,8 +82,8 @@ func (p *Pages) page(pattern string, make func(*http.Request, *client.Client) (*
 }
 
 // made makes a page for whoever asks.
-func (p *Pages) made(r *http.Request, make func(*http.Request, *client.Client) (*answer, error)) (*answer, error) {
-	speaker, err := p.config.Client(r)
+func (p *Pages) made(r *http.Request, make func(*http.Request, *speaker.Speaker) (*answer, error)) (*answer, error) {
+	speaker, err := p.config.Speaker(r)
 	if err == nil && r.PathValue("namespace") != "" {
 		speaker, err = speaker.In(r.PathValue("namespace"))
 	}
@@ -83,7 +101,7 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answ
 	}
 	var text bytes.Buffer
 	err := views[a.view].Execute(&text, frame{
-		Title: a.title, Namespace: namespace, Now: p.config.Now(), Said: said[r.URL.Query().Get("said")], Page: a.data,
+		Title: a.title, Namespace: namespace, Sections: sections, Section: sectionOf(r.URL.Path), Now: p.config.Now(), Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {
 		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
@@ -92,6 +110,15 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answ
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text.Bytes()) // fails if the browser has gone
+}
+
+// sectionOf returns the section of the page at an address: what comes after the namespace.
+func sectionOf(of string) string {
+	parts := strings.Split(of, "/")
+	if len(parts) < 4 {
+		return ""
+	}
+	return parts[3]
 }
 
 var errNoPage = schedule.Errorf(schedule.CodeNotFound, "there is no such page")

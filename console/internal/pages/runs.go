@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -22,7 +22,7 @@ type runList struct {
 }
 
 // runs shows the newest runs of all schedules.
-func (p *Pages) runs(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	list := &runList{Status: r.URL.Query().Get("status"), Statuses: []string{string(schedule.StatusRunning)}}
 	for _, status := range schedule.Statuses() {
 		list.Statuses = append(list.Statuses, string(status))
@@ -52,7 +52,7 @@ type runOne struct {
 }
 
 // run shows one run of a schedule.
-func (p *Pages) run(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	id := r.PathValue("id")
 	found, err := speaker.Run(r.Context(), id, r.PathValue("run"))
 	if err != nil {
@@ -80,20 +80,20 @@ func (p *Pages) run(r *http.Request, speaker *client.Client) (*answer, error) {
 }
 
 // endings are what the forms of the page of a run ask for, by the last part of their address.
-var endings = map[string]func(*client.Client, *http.Request, schedule.EndRunRequest) error{
-	"cancel": func(speaker *client.Client, r *http.Request, request schedule.EndRunRequest) error {
+var endings = map[string]func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error{
+	"cancel": func(speaker *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
 		_, err := speaker.CancelRun(r.Context(), request)
 		return err
 	},
-	"terminate": func(speaker *client.Client, r *http.Request, request schedule.EndRunRequest) error {
+	"terminate": func(speaker *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
 		_, err := speaker.TerminateRun(r.Context(), request)
 		return err
 	},
 }
 
 // end returns the handler of a form that ends a run. It leads back to the page of the run.
-func (p *Pages) end(name string, do func(*client.Client, *http.Request, schedule.EndRunRequest) error) func(*http.Request, *client.Client) (*answer, error) {
-	return func(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) end(name string, do func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error) func(*http.Request, *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		id, run := r.PathValue("id"), r.PathValue("run")
 		if err := do(speaker, r, schedule.EndRunRequest{ID: id, Run: run, Reason: strings.TrimSpace(r.PostFormValue("reason"))}); err != nil {
 			return nil, err

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
@@ -69,7 +69,7 @@ type eventRow struct {
 	Kind, Identity, Reason string
 }
 
-func (p *Pages) schedule(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) schedule(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	id := r.PathValue("id")
 	d, err := speaker.Describe(r.Context(), id)
 	if err != nil {
@@ -153,26 +153,26 @@ func definition(s *schedule.Schedule) string {
 }
 
 // acts are what the forms of the page of a schedule ask for, by the last part of their address.
-var acts = map[string]func(*http.Request, *client.Client, string) error{
-	"pause": func(r *http.Request, speaker *client.Client, id string) error {
+var acts = map[string]func(*http.Request, *speaker.Speaker, string) error{
+	"pause": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		return speaker.Pause(r.Context(), id, r.PostFormValue("note"))
 	},
-	"unpause": func(r *http.Request, speaker *client.Client, id string) error {
+	"unpause": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		return speaker.Unpause(r.Context(), id, r.PostFormValue("note"))
 	},
 	"backfill": backfill,
-	"skip": func(r *http.Request, speaker *client.Client, id string) error {
+	"skip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}})
 		return err
 	},
-	"trigger": func(r *http.Request, speaker *client.Client, id string) error {
+	"trigger": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		_, err := speaker.Trigger(r.Context(), schedule.TriggerRequest{ID: id})
 		return err
 	},
 }
 
 // backfill starts a run for each time of a range, in the zone of the schedule.
-func backfill(r *http.Request, speaker *client.Client, id string) error {
+func backfill(r *http.Request, speaker *speaker.Speaker, id string) error {
 	d, err := speaker.Describe(r.Context(), id)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ var said = map[string]string{
 }
 
 // remove deletes a schedule, and leads back to the list.
-func (p *Pages) remove(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) remove(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	if err := speaker.Delete(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
@@ -216,8 +216,8 @@ func (p *Pages) remove(r *http.Request, speaker *client.Client) (*answer, error)
 }
 
 // act returns the handler of a form, which leads back to the page of the schedule.
-func (p *Pages) act(name string, do func(*http.Request, *client.Client, string) error) func(*http.Request, *client.Client) (*answer, error) {
-	return func(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) act(name string, do func(*http.Request, *speaker.Speaker, string) error) func(*http.Request, *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		id := r.PathValue("id")
 		if err := do(r, speaker, id); err != nil {
 			return nil, err

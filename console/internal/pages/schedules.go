@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
@@ -41,7 +41,7 @@ type outcome struct {
 	At         moment
 }
 
-func (p *Pages) schedules(r *http.Request, speaker *client.Client) (*answer, error) {
+func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	query, after := r.URL.Query().Get("query"), r.URL.Query().Get("after")
 	list := &scheduleList{Query: query, IsFirst: after == ""}
 	found, err := speaker.List(r.Context(), schedule.ListRequest{Query: query, PageSize: pageSize, PageToken: after})

@@ -1,11 +1,15 @@
 // Package refusal says what an error means in HTTP: one table for the HTTP API and for the pages.
 //
-// It may import schedule. Only console/internal/pages and console/internal/rest import it. It must never decide what is refused.
+// It may import schedule and the codes of gRPC, since executions answer with those. Only console/internal/pages and console/internal/rest import it. It must never decide what is refused.
 package refusal
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -18,8 +22,8 @@ type Refusal struct {
 	Title  string
 }
 
-// codes has the status and the title of each code.
-var codes = map[schedule.Code]struct {
+// inHTTP has the status and the title of each code.
+var inHTTP = map[schedule.Code]struct {
 	status int
 	title  string
 }{
@@ -35,18 +39,33 @@ var codes = map[schedule.Code]struct {
 
 // Of returns what an error means. An error without a code is an internal one.
 func Of(err error) Refusal {
-	failure := schedule.Errorf(schedule.CodeInternal, "%v", err)
-	_ = errors.As(err, &failure)
-	known := codes[failure.Code]
+	var failure *schedule.Error
+	if !errors.As(err, &failure) {
+		failure = schedule.Errorf(fromGRPC(err), "%s", status.Convert(err).Message())
+	}
+	known := inHTTP[failure.Code]
 	if known.status == 0 {
-		known = codes[schedule.CodeInternal]
+		known = inHTTP[schedule.CodeInternal]
 	}
 	return Refusal{failure, known.status, known.title}
 }
 
+// ofGRPC has the codes of Temporal's services that are ours.
+var ofGRPC = map[codes.Code]schedule.Code{
+	codes.InvalidArgument: schedule.CodeInvalidArgument, codes.OutOfRange: schedule.CodeInvalidArgument, codes.NotFound: schedule.CodeNotFound,
+	codes.AlreadyExists: schedule.CodeAlreadyExists, codes.FailedPrecondition: schedule.CodeFailedPrecondition, codes.Aborted: schedule.CodeFailedPrecondition,
+	codes.Unimplemented: schedule.CodeFailedPrecondition, codes.PermissionDenied: schedule.CodePermissionDenied,
+	codes.Unauthenticated: schedule.CodePermissionDenied, codes.ResourceExhausted: schedule.CodeResourceExhausted,
+	codes.Unavailable: schedule.CodeUnavailable, codes.DeadlineExceeded: schedule.CodeUnavailable, codes.Canceled: schedule.CodeUnavailable,
+}
+
+func fromGRPC(err error) schedule.Code {
+	return cmp.Or(ofGRPC[status.Code(err)], schedule.CodeInternal)
+}
+
 // Codes returns all codes, in no order.
 func Codes() (all []schedule.Code) {
-	for code := range codes {
+	for code := range inHTTP {
 		all = append(all, code)
 	}
 	return all

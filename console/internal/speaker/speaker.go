@@ -1,0 +1,81 @@
+// Package speaker is for whom a page asks, and by which connections.
+//
+// It may import client and subjects. Only package console and console/internal/pages import it. It must never decide who somebody is.
+package speaker
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Speaker asks in the name of one user, in one namespace. What the user may not do fails. It is safe for concurrent use.
+type Speaker struct {
+	// Client makes requests of the native API.
+	*client.Client
+	// Workflows and Operator make requests of Temporal's API. They name the namespace themselves.
+	Workflows workflowservice.WorkflowServiceClient
+	Operator  operatorservice.OperatorServiceClient
+	// Conn is a connection of the user, and JS the same for streams. Names are those of the installation.
+	Conn  *nats.Conn
+	JS    jetstream.JetStream
+	Names subjects.Names
+	// Identity names the user in the event history.
+	Identity string
+}
+
+// Config says what [New] needs. All fields are required.
+type Config struct {
+	// API is a client for the native API that uses Conn.
+	API  *client.Client
+	Conn *nats.Conn
+	// Temporal has the services of Temporal, and acts for the user.
+	Temporal grpc.ClientConnInterface
+	Names    subjects.Names
+	// Identity names the user.
+	Identity string
+}
+
+// New returns a speaker for the namespace of the client. It fails if the connection has no JetStream.
+func New(config Config) (*Speaker, error) {
+	js, err := jetstream.New(config.Conn, jetstream.WithDefaultTimeout(patience))
+	if err != nil {
+		return nil, err
+	}
+	return &Speaker{
+		Client: config.API, Workflows: workflowservice.NewWorkflowServiceClient(config.Temporal),
+		Operator: operatorservice.NewOperatorServiceClient(config.Temporal), Conn: config.Conn, JS: js, Names: config.Names, Identity: config.Identity,
+	}, nil
+}
+
+// patience is how long a person waits for NATS.
+const patience = 5 * time.Second
+
+// In returns a speaker for another namespace. The error is an [*schedule.Error] about the name.
+func (s *Speaker) In(namespace string) (*Speaker, error) {
+	api, err := s.Client.In(namespace)
+	if err != nil {
+		return nil, err
+	}
+	other := *s
+	other.Client = api
+	return &other, nil
+}
+
+// As returns a speaker with another name in the event history. That proves nothing. The error is an [*schedule.Error] about the name.
+func (s *Speaker) As(identity string) (*Speaker, error) {
+	api, err := s.With(s.Namespace(), identity)
+	if err != nil {
+		return nil, err
+	}
+	other := *s
+	other.Client, other.Identity = api, identity
+	return &other, nil
+}
