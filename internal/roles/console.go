@@ -23,14 +23,8 @@ type ConsoleConfig struct {
 
 // Console returns the role that serves the pages and the HTTP API. If it fails, the listener is closed.
 func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
-	role := Role{Run: func(context.Context) error { return nil }}
-	var err error
 	if config.Gateway == nil {
-		role, config.Gateway, err = c.Gateway(GatewayConfig{Anonymous: true, Drain: config.Drain})
-	}
-	if err != nil {
-		_ = config.Listener.Close()
-		return Role{}, err
+		return c.consoleWithGateway(config)
 	}
 	api, conn, err := c.api(config.Identity)
 	if err != nil {
@@ -45,8 +39,21 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 		conn.Close()
 		return Role{}, err
 	}
-	return c.watched(Role{Name: "console", Checks: role.Checks, Run: together(role.Run, func(ctx context.Context) error {
+	return c.watched(Role{Name: "console", Run: func(ctx context.Context) error {
 		defer conn.Close()
 		return served.Run(ctx)
-	})}), nil
+	}}), nil
+}
+
+// consoleWithGateway returns a console with a gateway of its own, as one role.
+func (c *Cluster) consoleWithGateway(config ConsoleConfig) (Role, error) {
+	own, gateway, err := c.Gateway(GatewayConfig{Anonymous: true, Drain: config.Drain})
+	if err != nil {
+		_ = config.Listener.Close()
+		return Role{}, err
+	}
+	config.Gateway = gateway
+	role, err := c.Console(config)
+	role.Checks, role.Run = own.Checks, together(own.Run, role.Run)
+	return role, err
 }
