@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -55,32 +56,29 @@ func Departures(state *wire.InvokerState, policy schedule.RunsPolicy) []Departur
 	return all
 }
 
-// depart carries out the decisions about the runs of a deleted schedule. It returns the events about the runs that are over as a result. An
-// empty policy means the policy that the deletion left. Repeats are harmless: they find what remains.
+// depart carries out the decisions about the runs of a deleted schedule. It returns the events about the runs that are over as a result.
+// The messages of the group may tell what the deletion said about them. Repeats are harmless: they find what remains.
 func (p *Pool) depart(
-	ctx context.Context, key schedule.Key, state *wire.InvokerState, policy schedule.RunsPolicy,
+	ctx context.Context, key schedule.Key, state *wire.InvokerState, group []loop.Message[Message],
 ) ([]schedule.Event, error) {
 	if len(state.Starts) == 0 && len(state.Controls) == 0 {
 		return nil, nil
 	}
-	if policy == "" {
-		trace, err := kv.Trace(ctx, p.config.Store, kv.Definition(key))
-		if err != nil {
-			return nil, err
-		}
-		policy = trace.Value.Runs
+	policy, err := p.runsPolicy(ctx, key, state.Incarnation, group)
+	if err != nil {
+		return nil, err
 	}
 	all := Departures(state, policy.OrDefault())
 	over := make([]bool, len(all))
-	var group errgroup.Group
-	group.SetLimit(startsAtOnce)
+	var ends errgroup.Group
+	ends.SetLimit(startsAtOnce)
 	for i := range all {
-		group.Go(func() (err error) {
+		ends.Go(func() (err error) {
 			over[i], err = p.end(ctx, key, &all[i])
 			return err
 		})
 	}
-	err := group.Wait()
+	err = ends.Wait()
 	var events []schedule.Event
 	for i := range all {
 		// If the start was not known to have begun, another event says that it was given up.
@@ -89,6 +87,20 @@ func (p *Pool) depart(
 		}
 	}
 	return events, err
+}
+
+// runsPolicy returns what the deletion of an incarnation said about its runs. A message may tell. If none does, the store remembers it, also after
+// another schedule has come in its place.
+func (p *Pool) runsPolicy(
+	ctx context.Context, key schedule.Key, incarnation string, group []loop.Message[Message],
+) (schedule.RunsPolicy, error) {
+	for i := range group {
+		if wake := group[i].Body.Wake; wake != nil && wake.Incarnation == incarnation && wake.Runs != "" {
+			return wake.Runs, nil
+		}
+	}
+	last, err := kv.LastDeletion(ctx, p.config.Store, key)
+	return last.RunsOf(incarnation), err
 }
 
 // departed returns the event that a run is over with its schedule. A repeat has the same ID.

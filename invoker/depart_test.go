@@ -23,7 +23,8 @@ func (s *installation) deleted(policy schedule.RunsPolicy) {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
-	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, kv.Definition(s.key), record.Revision, kv.Note{Runs: policy}))
+	note := kv.Note{Deletion: &wire.Deletion{Incarnation: record.Value.Incarnation, Runs: policy}}
+	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, kv.Definition(s.key), record.Revision, note))
 	s.send(s.names.InvokeDeleted(0, s.key), &wire.Wake{
 		Incarnation: record.Value.Incarnation, Version: record.Value.Version + 1, Reason: wire.ReasonDeleted, Runs: policy,
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -16,7 +17,7 @@ import (
 // forget removes everything that the invoker keeps of a deleted schedule. Its runs in the task queue are treated as the deletion says.
 // Completions of runs that continue find no schedule and are acknowledged. The record goes last, because it says that there is still
 // something to forget.
-func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
+func (p *Pool) forget(ctx context.Context, key schedule.Key, group []loop.Message[Message]) error {
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Invoker(key))
 	if errors.Is(err, kv.ErrNotFound) {
 		return p.forgetWithout(ctx, key)
@@ -35,7 +36,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
-	ended, err := p.depart(ctx, key, &before, "")
+	ended, err := p.depart(ctx, key, &before, group)
 	if err != nil {
 		return err
 	}

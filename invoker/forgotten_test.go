@@ -172,7 +172,9 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 func (s *installation) gone(definition kv.Record[wire.Definition], replaced bool) {
 	s.t.Helper()
 	key := kv.Definition(s.key)
-	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, kv.Note{Runs: schedule.RunsLeave}))
+	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, kv.Note{Deletion: &wire.Deletion{
+		Incarnation: definition.Value.Incarnation, Runs: schedule.RunsLeave,
+	}}))
 	if !replaced {
 		return
 	}

@@ -242,7 +242,7 @@ func (p *Pool) leaveGone(ctx context.Context, a *attempt) error {
 		return err
 	}
 	disarmed := p.disarmReported(ctx, a.key, a.group, func(string) bool { return true })
-	return errors.Join(p.forget(ctx, a.key), disarmed())
+	return errors.Join(p.forget(ctx, a.key, a.group), disarmed())
 }
 
 // decide gathers the inputs of the decision and makes it. If the decision writes nothing, or a pause, the leader must have confirmed the

@@ -49,7 +49,7 @@ func (p *Pool) leaveBehind(
 	if state.Incarnation == d.Incarnation || state.Incarnation == "" {
 		return p.endStrays(ctx, a.key, a.group, state)
 	}
-	ended, err := p.depart(ctx, a.key, state, runsPolicy(a.group, state.Incarnation))
+	ended, err := p.depart(ctx, a.key, state, a.group)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,6 @@ func (p *Pool) leaveBehind(
 		return err
 	}
 	return p.endStrays(ctx, a.key, a.group, nil)
-}
-
-// runsPolicy returns what the deletion of an incarnation said about its runs, if one of the messages tells.
-func runsPolicy(group []loop.Message[Message], incarnation string) schedule.RunsPolicy {
-	for i := range group {
-		if wake := group[i].Body.Wake; wake != nil && wake.Incarnation == incarnation && wake.Runs != "" {
-			return wake.Runs
-		}
-	}
-	return schedule.RunsWithdraw
 }
 
 // isStray reports whether endStrays handles a request, and not a transition.

@@ -17,8 +17,8 @@ func TestTrace(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]kv.Note{
 		"nothing": {},
-		"runs":    {Runs: schedule.RunsCancel},
-		"all":     {Runs: schedule.RunsLeave, Deletion: &wire.Deletion{Incarnation: "i", RequestID: " ä b+%20\t\"é/ "}},
+		"runs":    {Deletion: &wire.Deletion{Incarnation: "i", Runs: schedule.RunsCancel}},
+		"all":     {Deletion: &wire.Deletion{Incarnation: "i", RequestID: " ä b+%20\t\"é/ ", Runs: schedule.RunsLeave}},
 		"closed":  {Deletion: &wire.Deletion{Incarnation: "i", RequestID: "r"}, Closed: "i"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,17 +38,16 @@ func TestTrace(t *testing.T) {
 			trace, err := kv.Trace(t.Context(), b.store, k)
 			require.NoError(t, err)
 			require.Equal(t, note, trace.Value)
-			want := kv.Ending{Deletion: note.Deletion, Closed: note.Closed}
 			last, err := kv.LastEnding(t.Context(), b.store, key)
 			require.NoError(t, err)
-			require.Equal(t, want, last)
+			require.Equal(t, note, last)
 
 			value.Predecessor, value.PredecessorClosed = note.Deletion, note.Closed
 			_, err = kv.Put(t.Context(), b.store, k, &value, trace.Revision)
 			require.NoError(t, err)
 			last, err = kv.LastEnding(t.Context(), b.store, key)
 			require.NoError(t, err)
-			require.Equal(t, want, last)
+			require.Equal(t, note, last)
 		})
 	}
 }
@@ -56,7 +55,9 @@ func TestTrace(t *testing.T) {
 // TestNoteOfAnEarlierRelease says what becomes of the runs, and no more.
 func TestNoteOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, kv.Note{Runs: schedule.RunsTerminate}, kv.NoteIn(nats.Header{"Carillon-Note": {"terminate"}}))
+	note := kv.NoteIn(nats.Header{"Carillon-Note": {"terminate"}})
+	require.Equal(t, kv.Note{Deletion: &wire.Deletion{Runs: schedule.RunsTerminate}}, note)
+	require.Equal(t, schedule.RunsTerminate, note.Deletion.RunsOf("any"))
 	require.Zero(t, kv.NoteIn(nats.Header{"Carillon-Deletion": {"i"}}))
 	require.Zero(t, kv.NoteIn(nil))
 }

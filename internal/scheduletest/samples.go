@@ -218,7 +218,7 @@ func definition() *wire.Definition {
 		CalendarsVersion: 4, ReplanTime: At(5), ReplanFrom: At(4),
 		Events:      []wire.DefinitionEvent{{Version: 3, Event: event()}},
 		Applied:     []wire.AppliedRequest{{RequestID: "r1", Version: 4}},
-		Predecessor: &wire.Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0", Closing: true,
+		Predecessor: &wire.Deletion{Incarnation: "inc-0", RequestID: "r0", Runs: schedule.RunsCancel}, PredecessorClosed: "inc-0", Closing: true,
 	}
 }
 

@@ -66,11 +66,22 @@ type Definition struct {
 	Applied []AppliedRequest `json:"applied,omitempty"`
 }
 
-// Deletion says which schedule of an ID was deleted, and by which request.
+// Deletion says which schedule of an ID was deleted, by which request, and what becomes of its runs.
 type Deletion struct {
+	// Incarnation is that of the schedule. It is empty if an earlier release has noted only Runs.
 	Incarnation string `json:"incarnation"`
-	// RequestID is the idempotency key of the request. Without one there is nothing to remember.
+	// RequestID is the idempotency key of the request. It may be empty.
 	RequestID string `json:"requestId"`
+	// Runs says what becomes of the runs. It may be empty.
+	Runs schedule.RunsPolicy `json:"runs,omitempty"`
+}
+
+// RunsOf returns what becomes of the runs of an incarnation. It is empty if the deletion does not say, or is none, or is that of another one.
+func (d *Deletion) RunsOf(incarnation string) schedule.RunsPolicy {
+	if d == nil || d.Incarnation != "" && d.Incarnation != incarnation {
+		return ""
+	}
+	return d.Runs
 }
 
 // By reports whether a request made the deletion. The request may have no ID, and there may be no deletion.

@@ -43,11 +43,10 @@ func (s *Service) Delete(ctx context.Context, namespace string, req *schedule.De
 
 // noteOf returns the note for the trace of a definition.
 func noteOf(deleted *wire.Definition, req *schedule.DeleteRequest) kv.Note {
-	note := kv.Note{Runs: req.Runs}
-	if req.RequestID != "" {
-		note.Deletion = &wire.Deletion{Incarnation: deleted.Incarnation, RequestID: req.RequestID}
+	if req.RequestID != "" || req.Runs != "" {
+		return kv.Note{Deletion: &wire.Deletion{Incarnation: deleted.Incarnation, RequestID: req.RequestID, Runs: req.Runs}}
 	}
-	return note
+	return kv.Note{}
 }
 
 // repeatDelete answers a delete that finds no schedule. If the same request deleted it, the answer is the earlier one.
@@ -63,7 +62,7 @@ func (s *Service) afterDelete(ctx context.Context, def *wire.Definition, runs sc
 	key := def.Key()
 	wake := wire.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: wire.ReasonDeleted}
 	forget := wake
-	forget.Runs = runs // in case the schedule is created again before the invoker reads the trace
+	forget.Runs = runs // the trace may be gone by then
 	s.follow(ctx, key, s.wakeInvokerToForget(key, forget), s.tellAndWake(key, wake, deletedEvent(def, from)))
 	backfills, err := s.backfillIDs(ctx, key)
 	if err != nil {
