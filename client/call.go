@@ -72,7 +72,17 @@ func (c *Client) ask(ctx context.Context, message *nats.Msg) ([]byte, error) {
 	defer cancel()
 	end, _ := ctx.Deadline()
 	message.Header.Set(schedule.HeaderTimeout, time.Until(end).Round(time.Millisecond).String())
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	forget, err := c.refusals.await(c.conn, message.Subject, refuse)
+	if err != nil {
+		return nil, err
+	}
+	defer forget()
 	reply, err := c.conn.RequestMsgWithContext(ctx, message)
+	if refused, ok := errors.AsType[*schedule.Error](context.Cause(ctx)); ok {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, err
 	}

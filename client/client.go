@@ -34,6 +34,8 @@ type Config struct {
 	// MaximumAttempts is how often a request is sent at most. The pauses between attempts begin with 100 ms and double. 1 means once.
 	// Default: 5.
 	MaximumAttempts int
+	// Refusals tell requests that NATS refuses them, if they handle the errors of the connection. Nil: such a request ends when its time is over.
+	Refusals *Refusals
 }
 
 // Client sends requests to the frontends of one installation, for one namespace. [New] makes one. It is safe for concurrent use.
@@ -45,6 +47,7 @@ type Client struct {
 	timeout   time.Duration
 
 	maximumAttempts int
+	refusals        *Refusals
 }
 
 // New returns a client that uses a connection. The caller still owns the connection. New sends nothing; its errors are about the
@@ -83,7 +86,7 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 	}
 	return &Client{
 		conn: conn, names: names, namespace: config.Namespace, identity: config.Identity, timeout: config.Timeout,
-		maximumAttempts: config.MaximumAttempts,
+		maximumAttempts: config.MaximumAttempts, refusals: config.Refusals,
 	}, nil
 }
 

@@ -34,6 +34,8 @@
 // Every error is a *[schedule.Error]. [errors.Is] matches it with one of the names here, such as [ErrNotFound]; [errors.As] finds its field
 // and message. If the context ended before there was an answer, the error also matches the context's error.
 //
+// NATS does not answer a request that its user may not make. With [Refusals], such a request fails at once, and says which permission is missing.
+//
 // # What is tried again
 //
 // The client tries a request again if there was no answer, if the answer was "unavailable", or if it was refused with a time to wait. It

@@ -141,7 +141,7 @@ func (c *Client) follow(
 func (c *Client) listen(ctx context.Context, id string, since time.Time, v *vigil) error {
 	ctx, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
-	live, err := c.Watch(ctx, id)
+	live, err := c.hear(ctx, id, nil) // the history has the same events, only later
 	if err != nil {
 		return err
 	}

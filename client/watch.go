@@ -16,18 +16,35 @@ const watchBuffer = 1 << 16
 // Watch returns the live events of a schedule, or of the whole namespace if the ID is empty. It hears events from before it returns. The
 // sequence ends with ctx. It ends earlier, with an error, if its reader is too slow or the connection is closed. It can be iterated once.
 // Events that happen while the connection is down are missing; [Client.Events] has all events.
+//
+// If NATS does not let the user hear these events, Watch fails where the [Config] has Refusals, and hears nothing otherwise.
 func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event, error], error) {
-	messages := make(chan *nats.Msg, watchBuffer)
-	sub, err := c.conn.ChanSubscribe(c.names.Events(schedule.Key{Namespace: c.namespace, ID: id}), messages)
+	return c.hear(ctx, id, c.refusals)
+}
+
+// hear is Watch, which fails for lack of a permission if there are refusals.
+func (c *Client) hear(ctx context.Context, id string, refusals *Refusals) (iter.Seq2[schedule.Event, error], error) {
+	w := watching{messages: make(chan *nats.Msg, watchBuffer), refused: make(chan error, 1)}
+	subject := c.names.Events(schedule.Key{Namespace: c.namespace, ID: id})
+	forget, err := refusals.await(c.conn, subject, w.refuse)
 	if err != nil {
+		return nil, err
+	}
+	sub, err := c.conn.ChanSubscribe(subject, w.messages)
+	if err != nil {
+		forget()
 		return nil, c.explain(ctx, err)
 	}
-	slow, closed := sub.StatusChanged(nats.SubscriptionSlowConsumer), c.conn.StatusChanged(nats.CLOSED)
+	w.slow, w.closed = sub.StatusChanged(nats.SubscriptionSlowConsumer), c.conn.StatusChanged(nats.CLOSED)
 	release := func() {
+		forget()
 		_ = sub.Unsubscribe() // fails if the connection is closed; then the subscription is gone as well
-		c.conn.RemoveStatusListener(closed)
+		c.conn.RemoveStatusListener(w.closed)
 	}
-	if err := c.flush(ctx); err != nil {
+	if err = c.flush(ctx); err == nil && refusals != nil {
+		err = refusalIn(c.conn.LastError(), "Subscription", subject) // NATS refuses before it answers the flush
+	}
+	if err != nil {
 		release()
 		return nil, err
 	}
@@ -35,8 +52,24 @@ func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event
 	return func(yield func(schedule.Event, error) bool) {
 		defer release()
 		defer keep()
-		watch(ctx, messages, slow, closed, yield)
+		w.watch(ctx, yield)
 	}, nil
+}
+
+// watching is what a watch hears of its subscription.
+type watching struct {
+	messages chan *nats.Msg
+	refused  chan error
+	slow     <-chan nats.SubStatus
+	closed   chan nats.Status
+}
+
+// refuse ends the watch with an error. Only the first one counts.
+func (w *watching) refuse(err error) {
+	select {
+	case w.refused <- err:
+	default:
+	}
 }
 
 // flush waits until the server has received what was sent.
@@ -53,26 +86,26 @@ func (c *Client) flush(ctx context.Context) error {
 }
 
 // watch yields events until the context, the subscription or the reader ends.
-func watch(
-	ctx context.Context, messages <-chan *nats.Msg, slow <-chan nats.SubStatus, closed <-chan nats.Status,
-	yield func(schedule.Event, error) bool,
-) {
+func (w *watching) watch(ctx context.Context, yield func(schedule.Event, error) bool) {
 	seen := recent{known: map[string]struct{}{}}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case _, lost := <-slow:
+		case err := <-w.refused:
+			yield(schedule.Event{}, err)
+			return
+		case _, lost := <-w.slow:
 			if ctx.Err() == nil {
 				yield(schedule.Event{}, watchEnded(lost))
 			}
 			return
-		case <-closed:
+		case <-w.closed:
 			if ctx.Err() == nil {
 				yield(schedule.Event{}, watchEnded(false))
 			}
 			return
-		case message := <-messages:
+		case message := <-w.messages:
 			var event schedule.Event
 			if json.Unmarshal(message.Data, &event) != nil || !seen.add(event.ID) {
 				continue // not an event of this version, or a repeat

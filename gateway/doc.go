@@ -27,7 +27,7 @@
 // Nothing that another gateway would need and does not have. Any number of them may run, and any may die at any instruction. [Gateway.Run]
 // stops in order: polls end with an empty answer, and requests in progress are finished, within [Config.Drain].
 //
-// Only internal/roles imports this package. It may import gateway/internal/callers, gateway/internal/roster, client, execution, kv, schedule, subjects,
+// Only internal/roles imports this package. It may import internal/callers, gateway/internal/roster, client, execution, kv, schedule, subjects,
 // internal/attributes, internal/bus, internal/call, internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners,
 // internal/scheduleproto, internal/search/query, internal/telemetry and internal/webserver, never a pool. It must never hold a rule about executions: those live
 // in package execution.

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
-	"github.com/carillon-scheduler/carillon/gateway/internal/callers"
 	"github.com/carillon-scheduler/carillon/gateway/internal/roster"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 )

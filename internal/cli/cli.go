@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
@@ -45,6 +46,8 @@ func Main(ctx context.Context, env Env, args []string) int {
 type app struct {
 	env    Env
 	global globalOptions
+	// refusals tell the requests of a command that NATS refuses them.
+	refusals client.Refusals
 }
 
 // readInput reads a file, or standard input for "-".

@@ -227,7 +227,7 @@ func (a *app) connectOwner() (*nats.Conn, jetstream.JetStream, error) {
 
 func (a *app) connectCommand(dial roles.Dial) (*nats.Conn, error) {
 	a.warnUnused()
-	conn, err := dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout))
+	conn, err := dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout), nats.ErrorHandler(a.refusals.Handle))
 	if err != nil {
 		return nil, a.global.explain(err)
 	}

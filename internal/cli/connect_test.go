@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,4 +102,27 @@ func TestServerIsNotExposed(t *testing.T) {
 	assert.Equal(t, ExitUsage, p.run(t.Context(), "server", "--data", t.TempDir(), "--host", "0.0.0.0", "--port", "-1"))
 	assert.Contains(t, p.stderr.String(), "0.0.0.0 can be reached from other machines")
 	assert.Contains(t, p.stderr.String(), "--insecure")
+}
+
+// TestMissingPermission: a command says at once which permission is missing.
+func TestMissingPermission(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(config, []byte(`authorization { users: [
+		{ user: service, password: s }
+		{ user: reader, password: r, permissions { publish: "carillon.api.default.schedule.list", subscribe: "_INBOX.>" } }
+	] }`), 0o600))
+	d := startDaemonIn(t, map[string]string{"CARILLON_GRPC": off, "CARILLON_PASSWORD": "s"},
+		"server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error", "--nats-config", config, "--user", "service", "--console", off)
+	url := d.output(t, `NATS +((?:nats|tls)://\S+)`)
+	run := func(args ...string) (int, string) {
+		p := process{env: map[string]string{"CARILLON_NATS": url, "CARILLON_USER": "reader", "CARILLON_PASSWORD": "r"}}
+		return p.run(t.Context(), append([]string{"schedule"}, args...)...), p.stderr.String()
+	}
+	code, text := run("list")
+	require.Equal(t, ExitOK, code, text)
+	code, text = run("pause", "nightly")
+	assert.Equal(t, ExitDenied, code)
+	assert.Equal(t, "error: NATS does not let this user publish on carillon.api.default.schedule.pause\n", text)
+	d.stopped(t)
 }

@@ -54,7 +54,7 @@ func (a *app) callAPI(ctx context.Context, id string, call func(context.Context,
 
 func (a *app) newClient(conn *nats.Conn) (*client.Client, error) {
 	return client.New(conn, client.Config{
-		Namespace: a.global.namespace, Prefix: a.global.prefix, Identity: a.identity(),
+		Namespace: a.global.namespace, Prefix: a.global.prefix, Identity: a.identity(), Refusals: &a.refusals,
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/client"
 )
 
 const (
@@ -32,8 +34,11 @@ type user struct {
 	inbox string
 	err   error
 	until time.Time
-	// used is when the last request came. Callers.mu guards it.
-	used time.Time
+	// refusals are for requests on conn.
+	refusals client.Refusals
+	// used is when the last request came or ended, and requests how many are in progress. Callers.mu guards both.
+	used     time.Time
+	requests int
 
 	mu     sync.Mutex
 	rights map[string]*answer
@@ -54,9 +59,12 @@ func newUser(now time.Time) *user {
 // connect opens the connection of a user.
 func (u *user) connect(dial func(...nats.Option) (*nats.Conn, error), q *questions, credentials Credentials) error {
 	conn, err := dial(
-		nats.Name("carillon-gateway-caller"), nats.Timeout(dialTimeout), nats.RetryOnFailedConnect(false),
+		nats.Name("carillon-caller"), nats.Timeout(dialTimeout), nats.RetryOnFailedConnect(false),
 		nats.MaxReconnects(reconnects), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { q.refused(u, err) }),
+		nats.ErrorHandler(func(conn *nats.Conn, of *nats.Subscription, err error) {
+			q.refused(u, err)
+			u.refusals.Handle(conn, of, err)
+		}),
 		credentials.apply,
 	)
 	switch {

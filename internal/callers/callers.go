@@ -12,13 +12,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
 
+	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
 	// MaxKnown is how many users are known at the same time, each with a connection to NATS. One more takes the place of the user who was
-	// here longest ago.
+	// here longest ago and has no request in progress.
 	MaxKnown = 1000
 	// idleAfter is how long a connection is kept without a request. sweepEvery is how often idle ones are looked for.
 	idleAfter  = 5 * time.Minute
@@ -53,7 +54,7 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// Client is somebody who sends a request.
+// Client is somebody who sends a request. It can be compared.
 type Client struct {
 	Credentials Credentials
 	// Address is the network address without the port. Wrong credentials count against it.
@@ -128,6 +129,42 @@ func (c *Callers) Known(ctx context.Context, client Client) error {
 	return err
 }
 
+// Connection is a connection of a user.
+type Connection struct {
+	Conn *nats.Conn
+	// Refusals tell requests on Conn that NATS refuses them.
+	Refusals *client.Refusals
+}
+
+// Use returns the connection of a client, for requests in its name. It stays open until done is called, unless NATS or Forget closes it. The
+// errors are those of Known; then done is nil.
+func (c *Callers) Use(ctx context.Context, client Client) (connection Connection, done func(), err error) {
+	u, err := c.find(ctx, client)
+	if err != nil {
+		return connection, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.requests++
+	return Connection{u.conn, &u.refusals}, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		u.requests--
+		u.used = c.config.Now()
+	}, nil
+}
+
+// Forget closes the connection with some credentials. Another request with them opens another one.
+func (c *Callers) Forget(credentials Credentials) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := credentials.digest()
+	if u := c.known[key]; u != nil {
+		delete(c.known, key)
+		c.work.Go(u.close)
+	}
+}
+
 // May reports whether a client may publish on a subject. A permission that is taken away counts for a few seconds more. Errors: those of
 // Known, and [ErrSilent].
 func (c *Callers) May(ctx context.Context, client Client, subject string) (bool, error) {
@@ -171,30 +208,38 @@ func (c *Callers) enter(client Client) (*user, error) {
 	if !allowed {
 		return nil, ErrTooMany
 	}
-	c.makeRoom(now)
+	if !c.makeRoom(now) {
+		from.end(false, now)
+		return nil, ErrTooMany
+	}
 	u := newUser(now)
 	c.known[key] = u
 	c.work.Go(func() { c.open(u, client, from) })
 	return u, nil
 }
 
-// makeRoom lets one more user in.
-func (c *Callers) makeRoom(now time.Time) {
+// makeRoom lets one more user in. It reports whether there is room: whoever has a request in progress stays.
+func (c *Callers) makeRoom(now time.Time) bool {
 	if len(c.known) < MaxKnown {
-		return
+		return true
 	}
 	var oldest *user
 	var at [sha256.Size]byte
 	for key, u := range c.known {
-		if oldest == nil || u.isOver(now) || u.used.Before(oldest.used) {
+		if u.isOver(now) {
 			oldest, at = u, key
-		}
-		if oldest.isOver(now) {
 			break
 		}
+		if u.requests == 0 && (oldest == nil || u.used.Before(oldest.used)) {
+			oldest, at = u, key
+		}
+	}
+	if oldest == nil {
+		return false
 	}
 	delete(c.known, at)
 	c.work.Go(oldest.close)
+	return true
 }
 
 // sweep forgets those who have not been here for a while.
@@ -202,7 +247,7 @@ func (c *Callers) sweep(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, u := range c.known {
-		if u.isOver(now) || now.Sub(u.used) >= idleAfter {
+		if u.isOver(now) || u.requests == 0 && now.Sub(u.used) >= idleAfter {
 			delete(c.known, key)
 			c.work.Go(u.close)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/gateway/internal/callers"
+	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -259,6 +259,12 @@ func TestRoomForAnother(t *testing.T) {
 	assert.Equal(t, []int{700}, c.MakeRoom(now))
 	assert.Equal(t, []int{700}, c.MakeRoom(now), "there is room")
 	assert.Equal(t, []int{0}, callers.Crowd(now).MakeRoom(now))
+	busy := callers.Crowd(now)
+	busy.Busy(999)
+	assert.Equal(t, []int{999}, busy.MakeRoom(now), "whoever has a request in progress stays")
+	full := callers.Crowd(now)
+	full.Busy(-1)
+	assert.False(t, full.HasRoom(now))
 }
 
 // TestNobodyIsJudged: where NATS takes any credentials, they prove nothing.
@@ -340,6 +346,95 @@ func TestBearerJWT(t *testing.T) {
 	assert.True(t, s.may("Bearer "+reader, "team", "read"))
 	assert.False(t, s.may("Bearer "+reader, "team", "write"))
 	require.ErrorIs(t, s.Known(t.Context(), s.client("Bearer "+service)), callers.ErrRefused)
+
+	named, namedKey := user(func(c *jwt.UserClaims) { c.Name = "ann" })
+	text, err := jwt.FormatUserConfig(named, namedKey.seed)
+	require.NoError(t, err)
+	file, err := callers.File(string(text))
+	require.NoError(t, err)
+	assert.Equal(t, "a JWT and its seed", file.String())
+	assert.Equal(t, "ann", file.Name())
+	require.NoError(t, s.Known(t.Context(), callers.Client{Credentials: file}))
+	foreign, err := callers.File(strings.Replace(string(text), string(namedKey.seed), string(serviceKey.seed), 1))
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Known(t.Context(), callers.Client{Credentials: foreign}), callers.ErrRefused, "the seed of somebody else")
+}
+
+// TestSeed: the seed of an nkey is enough for a user that NATS knows by it.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	service, ann, stranger := newKey(t, nkeys.CreateUser), newKey(t, nkeys.CreateUser), newKey(t, nkeys.CreateUser)
+	own, err := nkeys.FromSeed(service.seed)
+	require.NoError(t, err)
+	s := newScene(t, fmt.Sprintf("authorization { users: [ { nkey: %s }, { nkey: %s } ] }", service.public, ann.public), nats.Nkey(service.public, own.Sign))
+	known, err := callers.File(" " + string(ann.seed) + "\n")
+	require.NoError(t, err)
+	assert.Equal(t, "the seed of an nkey", known.String())
+	assert.Equal(t, ann.public, known.Name())
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", known, known, known), string(ann.seed))
+	require.NoError(t, s.Known(t.Context(), callers.Client{Credentials: known}))
+	unknown, err := callers.File(string(stranger.seed))
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Known(t.Context(), callers.Client{Credentials: unknown}), callers.ErrRefused)
+}
+
+// TestUse: the connection of a user stays as long as somebody uses it, whatever else happens, and is closed when it is forgotten.
+func TestUse(t *testing.T) {
+	t.Parallel()
+	s := withAccounts(t)
+	reader := s.client("Bearer reader:r")
+	first, done, err := s.Use(t.Context(), reader)
+	require.NoError(t, err)
+	s.pass(time.Hour)
+	s.Sweep()
+	again, doneAgain, err := s.Use(t.Context(), reader)
+	require.NoError(t, err)
+	assert.Same(t, first.Conn, again.Conn)
+	require.NoError(t, first.Conn.Flush())
+	done()
+	s.pass(time.Hour)
+	s.Sweep()
+	require.NoError(t, first.Conn.Flush(), "it is still used")
+	doneAgain()
+	s.Sweep()
+	require.NoError(t, first.Conn.Flush(), "it has just been used")
+	s.Forget(reader.Credentials)
+	natstest.Eventually(t, natstest.Patience, "it is closed", first.Conn.IsClosed)
+	other, done, err := s.Use(t.Context(), reader)
+	require.NoError(t, err)
+	defer done()
+	assert.NotSame(t, first.Conn, other.Conn)
+	_, done, err = s.Use(t.Context(), s.client("Bearer reader:guess"))
+	require.ErrorIs(t, err, callers.ErrRefused)
+	assert.Nil(t, done)
+}
+
+// TestWhatPeopleWrite: what is no credentials is refused in words for people.
+func TestWhatPeopleWrite(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 9000)
+	named, err := callers.Password("ann", "")
+	require.NoError(t, err)
+	assert.Equal(t, "ann", named.Name())
+	token, err := callers.Key(" secret ")
+	require.NoError(t, err)
+	assert.Equal(t, "token", token.Name())
+	same, err := callers.Parse("Bearer secret")
+	require.NoError(t, err)
+	assert.Equal(t, same, token)
+	for _, user := range []string{"", long} {
+		_, err = callers.Password(user, "p")
+		assert.ErrorContains(t, err, "a user has a name")
+	}
+	for _, key := range []string{"", " ", long} {
+		_, err = callers.Key(key)
+		assert.ErrorContains(t, err, "no token or JWT")
+	}
+	account := newKey(t, nkeys.CreateAccount)
+	for _, file := range []string{"", "x", "SUAX", long + long, string(account.seed)} {
+		_, err = callers.File(file)
+		assert.ErrorContains(t, err, "no credentials file of NATS")
+	}
 }
 
 // key is a key pair of NATS.

@@ -45,3 +45,15 @@ func numbered(i int) (key [sha256.Size]byte) {
 	binary.BigEndian.PutUint64(key[:], uint64(i))
 	return key
 }
+
+// Busy lets all but one of a crowd have a request in progress. A negative number means all of them.
+func (c *Callers) Busy(but int) {
+	for i := range MaxKnown {
+		if u := c.known[numbered(i)]; i != but && u != nil {
+			u.requests++
+		}
+	}
+}
+
+// HasRoom reports whether another user can be let in.
+func (c *Callers) HasRoom(now time.Time) bool { return c.makeRoom(now) }
