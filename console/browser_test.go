@@ -152,11 +152,12 @@ var daily = schedule.Spec{Cron: []string{"0 9 * * *"}}
 var journeys = map[string]func(t *testing.T, j *journey, open func() *journey){
 	"the first visit": func(t *testing.T, j *journey, _ func() *journey) {
 		j.goes("/")
-		j.sees("Schedules")
-		assert.Equal(t, "Schedules · Carillon", is[string](j, "document.title"))
+		j.sees("The last hour and the next")
+		assert.Equal(t, "Now · Carillon", is[string](j, "document.title"))
 	},
 	"create with a mistake": func(t *testing.T, j *journey, _ func() *journey) {
 		j.goes("/")
+		j.clicks("Schedules")
 		j.clicks("New schedule")
 		j.types("id", "by-browser")
 		j.types("cron", "0 25 * * *")
@@ -299,7 +300,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{
-			"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
+			"/ns/default/now", "/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
 			"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
 		} {
 			j := v.tab(t, of)

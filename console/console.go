@@ -51,7 +51,8 @@ type Console struct {
 	config Config
 	server *http.Server
 	// own speaks for the process.
-	own *speaker.Speaker
+	own   *speaker.Speaker
+	pages *pages.Pages
 }
 
 // New returns a console that does nothing until Run is called. An error means that the connection has no JetStream, or that the table of verbs
@@ -72,9 +73,9 @@ func New(config Config) (*Console, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Base+"/", api)
-	shown := pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
+	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
 	for _, path := range []string{"/{$}", pages.Base, "/static/"} {
-		mux.Handle(path, shown)
+		mux.Handle(path, c.pages)
 	}
 	if config.Temporal != nil {
 		mux.Handle("/", config.Temporal)
@@ -114,6 +115,7 @@ func (c *Console) Run(ctx context.Context) error {
 	go func() { failed <- c.server.Serve(c.config.Listener) }()
 	select {
 	case err := <-failed:
+		c.pages.Close()
 		return fmt.Errorf("console: serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
@@ -123,6 +125,7 @@ func (c *Console) Run(ctx context.Context) error {
 		_ = c.server.Close() // the connections of whoever is not done
 	}
 	<-failed
+	c.pages.Close()
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (v *visitor) shown(response *http.Response) *answer {
 func TestPagesOfSchedules(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
-	assert.Contains(t, v.open("/").body, "There are no schedules here.")
+	assert.Contains(t, v.open("/ns/default/schedules").body, "There are no schedules here.")
 	require.Equal(t, 201, v.do("POST", "/namespaces/default/schedules", hourly).status)
 	list := v.open("/ns/default/schedules")
 	require.Equal(t, 200, list.status)

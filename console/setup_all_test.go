@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -23,6 +24,9 @@ type installation struct {
 	cluster *roles.Cluster
 	// grpc is where Temporal's clients find the gateway.
 	grpc string
+	// names are those of the installation, and conn is a connection that may do everything.
+	names subjects.Names
+	conn  *nats.Conn
 }
 
 // visitAll runs everything, with a console, until the end of the test.
@@ -36,7 +40,7 @@ func visitAll(t *testing.T) *installation {
 	names := natstest.Names(t)
 	cluster, err := roles.Open(t.Context(), conn, names, topology.Settings{Shards: 2}, roles.Options{Logger: log, Version: "1.2.3"})
 	require.NoError(t, err)
-	all := &installation{cluster: cluster}
+	all := &installation{cluster: cluster, names: names, conn: conn.Conn}
 	doors, address := all.doors(t)
 	front, ready, err := cluster.Frontend(roles.SearchOptions{Dir: t.TempDir()})
 	require.NoError(t, err)
@@ -88,10 +92,12 @@ func TestConsoleOfAWholeInstallation(t *testing.T) {
 	t.Parallel()
 	v := visitAll(t)
 	v.make(t, "whole", daily)
-	response, err := v.http.Get(v.url + "/api/v1/namespaces/default/workflows")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, http.StatusOK, response.StatusCode)
+	natstest.Eventually(t, patience, "Temporal's API answers", func() bool { // not before the index of executions is there
+		response, err := v.http.Get(v.url + "/api/v1/namespaces/default/workflows")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode == http.StatusOK
+	})
 	require.Contains(t, v.submit("/ns/default/schedules/whole/trigger", nil).body, "A run has been asked for.")
 	natstest.Eventually(t, patience, "the run has ended", func() bool {
 		d, err := v.api.Describe(t.Context(), "whole")

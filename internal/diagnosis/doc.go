@@ -6,5 +6,5 @@
 // verdict from the same facts.
 //
 // The package may import subjects, kv, internal/bus, internal/topology, internal/namespaces, internal/taskqueue, internal/presence and
-// internal/streamwatch. The command line may import it. It changes nothing.
+// internal/streamwatch. The command line and console/internal/pages may import it. It changes nothing.
 package diagnosis

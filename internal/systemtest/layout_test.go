@@ -61,7 +61,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"console":                  {"console/internal/pages", "console/internal/rest", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/loopback", "internal/webserver"},
 		"console/internal/refusal": {"schedule"},
 		"console/internal/speaker": {"client", "subjects"},
-		"console/internal/pages":   {"console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "internal/apitext"},
+		"console/internal/pages":   {"console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "internal/apitext", "internal/diagnosis"},
 		"console/internal/rest":    {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
 
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"embed"
 	"io/fs"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 //go:embed static
@@ -34,25 +35,55 @@ type Config struct {
 type Pages struct {
 	config Config
 	mux    *http.ServeMux
+	// What follows is kept for a moment, for each user.
+	facts    *memo[*diagnosis.Facts]
+	runsPast *memo[schedule.RunsReply]
+	times    *memo[comingFacts]
+	counts   *memo[executionsView]
+	spaces   *memo[schedule.NamespaceDescription]
 }
 
 // New returns the handler.
 func New(config Config) *Pages {
-	p := &Pages{config: config, mux: http.NewServeMux()}
+	p := &Pages{
+		config: config, mux: http.NewServeMux(),
+		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[schedule.RunsReply](dataFresh, dataStale, config.Now),
+		times: newMemo[comingFacts](timesFresh, dataStale, config.Now), counts: newMemo[executionsView](timesFresh, dataStale, config.Now),
+		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now),
+	}
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic(err) // the folder is part of the binary
 	}
 	p.mux.Handle("GET /static/", http.StripPrefix("/static/", kept(http.FileServerFS(files))))
-	for _, pattern := range []string{"GET /{$}", "GET " + Base + "{namespace}/{$}"} {
-		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, address(cmp.Or(r.PathValue("namespace"), config.Namespace), "schedules"), http.StatusSeeOther)
-		})
-	}
+	p.addNow()
 	p.addSchedules()
 	p.addRuns()
 	p.page("GET "+Base, func(*http.Request, *speaker.Speaker) (*answer, error) { return nil, errNoPage })
 	return p
+}
+
+// How long what pages show is kept. To find out how an installation is asks all its streams, so that is done more seldom.
+const (
+	factsFresh, factsStale = 10 * time.Second, time.Minute
+	dataFresh, dataStale   = 3 * time.Second, 20 * time.Second
+	timesFresh             = 10 * time.Second
+)
+
+// forget lets all pages look anew: somebody has changed something, and wants to see it.
+func (p *Pages) forget() {
+	p.runsPast.forget()
+	p.times.forget()
+	p.spaces.forget()
+}
+
+// Close ends what is still being found out for pages, and waits for it. Pages that are asked for later may lack a part.
+func (p *Pages) Close() {
+	p.facts.close()
+	p.runsPast.close()
+	p.times.close()
+	p.counts.close()
+	p.spaces.close()
 }
 
 func (p *Pages) addSchedules() {

@@ -41,7 +41,10 @@ func parsed() map[string]*template.Template {
 // section is a group of pages in the navigation: the last part of the address of its first page in a namespace, and its name.
 type section struct{ Path, Name string }
 
-var sections = []section{{"schedules", "Schedules"}, {"runs", "Runs"}}
+var sections = []section{{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}}
+
+// aboutAll are the sections that are not about one namespace.
+var aboutAll = []section{}
 
 // answer is a page to show, or a place to go to.
 type answer struct {
@@ -55,9 +58,11 @@ type answer struct {
 // frame is what every page has around it.
 type frame struct {
 	Title, Namespace string
-	// Sections are the navigation, and Section is the path of the one that this page belongs to.
-	Sections []section
-	Section  string
+	// Sections and AboutAll are the navigation, and Section is the path of the one that this page belongs to.
+	Sections, AboutAll []section
+	Section            string
+	// Banner says what a visitor of any page of the namespace must know; nil if there is nothing.
+	Banner *banner
 	// Now is when the page was made.
 	Now time.Time
 	// Said is what the last request came to; empty on other pages.
@@ -74,6 +79,7 @@ func (p *Pages) page(pattern string, make func(*http.Request, *speaker.Speaker) 
 			refused := refusal.Of(err)
 			p.show(w, r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
 		case given.to != "":
+			p.forget()
 			http.Redirect(w, r, given.to, http.StatusSeeOther)
 		default:
 			p.show(w, r, http.StatusOK, given)
@@ -101,7 +107,8 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answ
 	}
 	var text bytes.Buffer
 	err := views[a.view].Execute(&text, frame{
-		Title: a.title, Namespace: namespace, Sections: sections, Section: sectionOf(r.URL.Path), Now: p.config.Now(), Said: said[r.URL.Query().Get("said")], Page: a.data,
+		Title: a.title, Namespace: namespace, Sections: sections, AboutAll: aboutAll, Section: sectionOf(r.URL.Path), Now: p.config.Now(),
+		Banner: p.banner(r, namespace), Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {
 		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)

@@ -1,0 +1,133 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+)
+
+// viewer is for whom something has been found out: a user, by the connection that only they use, and a namespace. Nobody sees what another user may see.
+type viewer struct {
+	conn      *nats.Conn
+	namespace string
+}
+
+// memo keeps what has been found out for a moment, so that many viewers cost as much as one. It is safe for concurrent use.
+type memo[V any] struct {
+	// fresh is how long a value is shown without a new look, and stale how long it is shown while somebody looks anew.
+	fresh, stale time.Duration
+	now          func() time.Time
+	flights      singleflight.Group
+	mu           sync.Mutex
+	kept         map[viewer]found[V]
+	// turn counts the calls of forget: a look that began before one finds what is no more.
+	turn int
+	// loads are those in progress, and stop ends them. Nobody may begin one after close.
+	loads  sync.WaitGroup
+	base   context.Context
+	stop   context.CancelFunc
+	closed bool
+}
+
+// found is what came of a look.
+type found[V any] struct {
+	value V
+	err   error
+	at    time.Time
+}
+
+// lookTime bounds one look.
+const lookTime = 5 * time.Second
+
+func newMemo[V any](fresh, stale time.Duration, now func() time.Time) *memo[V] {
+	m := &memo[V]{fresh: fresh, stale: stale, now: now, kept: map[viewer]found[V]{}}
+	m.base, m.stop = context.WithCancel(context.Background()) //permit:context.Background a look outlives the request that began it; close ends it
+	return m
+}
+
+// get returns what is known for somebody. It waits for a look only if what is known is too old, and not longer than ctx.
+func (m *memo[V]) get(ctx context.Context, asks *speaker.Speaker, look func(context.Context) (V, error)) (V, error) {
+	who := viewer{asks.Conn, asks.Namespace()}
+	known, age, turn := m.known(who)
+	if age < m.fresh {
+		return known.value, known.err
+	}
+	flight := m.flights.DoChan(fmt.Sprintf("%p %s %d", who.conn, who.namespace, turn), func() (any, error) { return m.look(who, turn, look), nil })
+	if age < m.stale {
+		return known.value, known.err
+	}
+	select {
+	case came := <-flight:
+		seen := came.Val.(found[V])
+		return seen.value, seen.err
+	case <-ctx.Done():
+		return known.value, ctx.Err()
+	}
+}
+
+// known returns what is kept, how old it is, and the turn.
+func (m *memo[V]) known(who viewer) (kept found[V], age time.Duration, turn int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept, ok := m.kept[who]
+	if !ok {
+		return kept, m.stale, m.turn
+	}
+	return kept, m.now().Sub(kept.at), m.turn
+}
+
+// look finds out, and keeps what came of it. What nobody has asked for any more is forgotten.
+func (m *memo[V]) look(who viewer, turn int, look func(context.Context) (V, error)) (seen found[V]) {
+	if seen.err = m.begin(); seen.err != nil {
+		return seen
+	}
+	defer m.loads.Done()
+	ctx, cancel := context.WithTimeout(m.base, lookTime)
+	defer cancel()
+	seen.value, seen.err = look(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen.at = m.now()
+	for other, kept := range m.kept {
+		if seen.at.Sub(kept.at) >= m.stale {
+			delete(m.kept, other)
+		}
+	}
+	if turn == m.turn {
+		m.kept[who] = seen
+	}
+	return seen
+}
+
+func (m *memo[V]) begin() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return context.Canceled
+	}
+	m.loads.Add(1)
+	return nil
+}
+
+// forget lets the next one look anew, for all users: somebody has changed something.
+func (m *memo[V]) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.kept)
+	m.turn++
+}
+
+// close ends the looks in progress and waits for them.
+func (m *memo[V]) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop()
+	m.loads.Wait()
+}

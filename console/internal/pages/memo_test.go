@@ -1,0 +1,98 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+)
+
+// user returns a speaker of a connection that nobody uses.
+func user(t *testing.T, conn *nats.Conn) *speaker.Speaker {
+	t.Helper()
+	api, err := client.New(conn, client.Config{})
+	require.NoError(t, err)
+	return &speaker.Speaker{Client: api, Conn: conn}
+}
+
+// TestMemo: many viewers cost one look, what is known is shown while somebody looks anew, and nobody sees what another user may see.
+func TestMemo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ann, bob := user(t, &nats.Conn{}), user(t, &nats.Conn{})
+		m := newMemo[int](time.Second, time.Minute, time.Now)
+		var looks atomic.Int64
+		release := make(chan struct{})
+		look := func(ctx context.Context) (int, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+			return int(looks.Add(1)), nil
+		}
+		var viewers sync.WaitGroup
+		for range 200 {
+			viewers.Go(func() {
+				value, err := m.get(t.Context(), ann, look)
+				assert.NoError(t, err)
+				assert.Equal(t, 1, value)
+			})
+		}
+		synctest.Wait()
+		close(release)
+		viewers.Wait()
+		value, err := m.get(t.Context(), bob, look)
+		require.NoError(t, err)
+		assert.Equal(t, 2, value, "another user looks for themselves")
+
+		time.Sleep(2 * time.Second)
+		release = make(chan struct{})
+		value, _ = m.get(t.Context(), ann, look)
+		assert.Equal(t, 1, value, "not fresh, but better than to wait")
+		close(release)
+		synctest.Wait()
+		value, _ = m.get(t.Context(), ann, look)
+		assert.Equal(t, 3, value)
+
+		time.Sleep(2 * time.Minute)
+		release = make(chan struct{})
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = m.get(short, ann, look)
+		assert.ErrorIs(t, err, context.DeadlineExceeded, "too old, and nobody waits longer than they want")
+		m.close()
+		_, err = m.get(t.Context(), bob, look)
+		assert.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestMemoKeepsFailures: what cannot be found out is not asked for by each viewer either.
+func TestMemoKeepsFailures(t *testing.T) {
+	t.Parallel()
+	ann := user(t, &nats.Conn{})
+	m := newMemo[int](time.Minute, time.Hour, time.Now)
+	failed, looks := errors.New("failed"), 0
+	for range 3 {
+		_, err := m.get(t.Context(), ann, func(context.Context) (int, error) {
+			looks++
+			return 0, failed
+		})
+		assert.ErrorIs(t, err, failed)
+	}
+	assert.Equal(t, 1, looks)
+	m.forget()
+	value, err := m.get(t.Context(), ann, func(context.Context) (int, error) { return 7, nil })
+	require.NoError(t, err)
+	assert.Equal(t, 7, value)
+}
