@@ -266,15 +266,19 @@ type RunsRequest struct {
 	ID string `json:"id,omitempty"`
 	// Status keeps the runs that ended with it; "running" keeps those that have not ended.
 	Status Status `json:"status,omitempty"`
-	// From bounds the start of the runs, inclusive; zero means as far as the event history goes.
+	// From and To bound the start of the runs, both inclusive; zero means as far as the event history goes, and now.
 	From time.Time `json:"from,omitzero"`
-	// PageSize is at most [MaxPageSize]; 0 means 20.
-	PageSize int `json:"pageSize,omitempty"`
+	To   time.Time `json:"to,omitzero"`
+	// PageSize is at most [MaxPageSize]; 0 means 20. PageToken continues where an earlier reply ended.
+	PageSize  int    `json:"pageSize,omitempty"`
+	PageToken string `json:"pageToken,omitempty"`
 }
 
 // RunsReply lists runs, the newest first.
 type RunsReply struct {
 	Runs []Run `json:"runs"`
+	// NextPageToken is empty on the last page, and where a request has looked at as many events as it may.
+	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
 // RunRequest asks for one run of a schedule.

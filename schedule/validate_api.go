@@ -178,6 +178,7 @@ func (r RunsRequest) Validate() error {
 		validateOptionalID("id", r.ID),
 		oneOf("status", "a status", r.Status, append([]Status{StatusRunning}, Statuses()...)...),
 		validatePageSize("pageSize", r.PageSize),
+		validateText("pageToken", r.PageToken, MaxPageTokenBytes),
 	)
 }
 

@@ -64,7 +64,9 @@ func (a *app) runListCommand() *cobra.Command {
 		b.flags = flags
 		oneOf(&b, "status", "runs that ended as `STATUS`, or have not", &request.Status,
 			append([]schedule.Status{schedule.StatusRunning}, schedule.Statuses()...)...)
-		parsed(&b, "from", "runs that began at `TIME` or later, -1h for an hour ago", &request.From, timeParser(a.env.Now))
+		at := timeParser(a.env.Now)
+		parsed(&b, "from", "runs that began at `TIME` or later, -1h for an hour ago", &request.From, at)
+		parsed(&b, "to", "runs that began at `TIME` or earlier", &request.To, at)
 		b.int("limit", "the newest `N` only; 20 if not given", &request.PageSize)
 	})
 	output.defineList(cmd)

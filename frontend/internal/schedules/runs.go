@@ -24,30 +24,42 @@ const (
 	firstScan  = 100
 )
 
-// runsReply is a schedule.RunsReply whose entries are already encoded, like those of a listReply.
+// RunsReply is a schedule.RunsReply whose entries are already encoded, like those of a listReply.
 type RunsReply struct {
-	Runs []json.RawMessage `json:"runs"`
+	Runs          []json.RawMessage `json:"runs"`
+	NextPageToken string            `json:"nextPageToken,omitempty"`
 }
 
 // Runs lists the newest runs from the event history. For a single schedule it also uses the invoker's record, which knows all
 // runs in progress, however old.
 func (s *Service) Runs(ctx context.Context, namespace string, req *schedule.RunsRequest) (RunsReply, error) {
 	key, size := schedule.Key{Namespace: namespace, ID: req.ID}, cmp.Or(req.PageSize, defaultRuns)
+	before, err := decodeRunsToken(req.PageToken)
+	if err != nil {
+		return RunsReply{}, err
+	}
 	own, known, err := s.ownRuns(ctx, key)
 	if err != nil {
 		return RunsReply{}, err
 	}
-	var told []schedule.Run
-	if req.Status != schedule.StatusRunning || !known {
-		if told, err = s.scanRuns(ctx, key, req, size); err != nil {
-			return RunsReply{}, err
-		}
+	told := &toldRuns{}
+	switch {
+	case req.Status == schedule.StatusRunning && known:
+	case before == 0 && req.To.IsZero():
+		err = s.scanRuns(ctx, key, req, size, told)
+	default:
+		err = s.pastRuns(ctx, key, req, size, before, told)
 	}
-	entries, err := encodeEach(newestRuns(told, own, req, size), func(r *schedule.Run) any { return r })
 	if err != nil {
 		return RunsReply{}, err
 	}
-	return RunsReply{Runs: listing.RawMessages(entries[:listing.Fit(entries, s.maxReply()-listing.ReplyOverhead)])}, nil
+	list := newestRuns(told.runs, own, req, size)
+	entries, err := encodeEach(list, func(r *schedule.Run) any { return r })
+	if err != nil {
+		return RunsReply{}, err
+	}
+	fits := listing.Fit(entries, s.maxReply()-listing.ReplyOverhead)
+	return RunsReply{Runs: listing.RawMessages(entries[:fits]), NextPageToken: told.next(list[:fits])}, nil
 }
 
 // ownRuns returns the runs in the invoker's record. known is false if the schedule is gone, or if there is no ID.
@@ -71,33 +83,31 @@ func (s *Service) ownRuns(ctx context.Context, key schedule.Key) (own []schedule
 }
 
 // scanRuns looks through the event history, from its end backwards, until it has enough runs.
-func (s *Service) scanRuns(
-	ctx context.Context, key schedule.Key, req *schedule.RunsRequest, size int,
-) ([]schedule.Run, error) {
+func (s *Service) scanRuns(ctx context.Context, key schedule.Key, req *schedule.RunsRequest, size int, told *toldRuns) error {
 	query := events.Query{Key: key, From: req.From, Kinds: []schedule.EventKind{
 		schedule.EventStarted, schedule.EventCompleted, schedule.EventDeleted, schedule.EventClosed,
 	}}
 	fold := newRunFold()
-	var found []schedule.Run
 	var failed error
 	looks := maxStrayLooks
-	err := s.backwards(ctx, query, func(event *schedule.Event) (more bool) {
-		run, ok := fold.add(event)
+	err := s.backwards(ctx, query, func(entry *events.Entry) (more bool) {
+		run, ok := fold.add(&entry.Event)
 		if ok && endUnknown(&run) && looks > 0 {
 			looks--
 			_, failed = s.inQueue(ctx, schedule.Key{Namespace: key.Namespace, ID: run.ScheduleID}, &run)
 		}
 		if ok && wanted(&run, req) {
-			found = append(found, run)
+			told.add(run, entry.Sequence)
 		}
-		return failed == nil && len(found) < size
+		told.more = len(told.runs) == size
+		return failed == nil && !told.more
 	})
-	return found, cmp.Or(failed, err)
+	return cmp.Or(failed, err)
 }
 
 // backwards visits events, the newest first, until visit returns false or [maxScanned] have been visited: the rest no longer
 // matters.
-func (s *Service) backwards(ctx context.Context, query events.Query, visit func(*schedule.Event) (more bool)) error {
+func (s *Service) backwards(ctx context.Context, query events.Query, visit func(*events.Entry) (more bool)) error {
 	reader, before, scanned := s.eventReader(), uint64(0), 0
 	for size := firstScan; scanned < maxScanned; size = scanSize {
 		page, err := reader.Before(ctx, query, before, size)
@@ -106,7 +116,7 @@ func (s *Service) backwards(ctx context.Context, query events.Query, visit func(
 		}
 		scanned += len(page.Entries)
 		for i := range slices.Backward(page.Entries) {
-			if !visit(&page.Entries[i].Event) {
+			if !visit(&page.Entries[i]) {
 				return nil
 			}
 		}
@@ -182,7 +192,7 @@ const maxStrayLooks = 1000
 // wanted reports whether a request asks for this run.
 func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 	switch {
-	case run.StartTime.Before(req.From):
+	case run.StartTime.Before(req.From), !req.To.IsZero() && run.StartTime.After(req.To):
 		return false
 	case req.Status == "":
 		return true
@@ -203,8 +213,9 @@ func newestRuns(told, own []schedule.Run, req *schedule.RunsRequest, size int) [
 	for _, run := range own {
 		i, ok := at[run.RequestID]
 		switch {
-		case !ok:
+		case !ok && req.PageToken == "": // what the history does not have is on the first page
 			all = append(all, run)
+		case !ok:
 		case all[i].Status == "":
 			all[i] = run
 		}
@@ -228,7 +239,7 @@ func (s *Service) Run(ctx context.Context, namespace string, req *schedule.RunRe
 		return RunReply{}, err
 	}
 	trail := newRunTrail(req.Run, own)
-	if err := s.backwards(ctx, events.Query{Key: key}, trail.add); err != nil {
+	if err := s.backwards(ctx, events.Query{Key: key}, trail.visit); err != nil {
 		return RunReply{}, err
 	}
 	run, ok := trail.run(key.ID)
@@ -303,6 +314,8 @@ func newRunTrail(name string, own []schedule.Run) *runTrail {
 	}
 	return t
 }
+
+func (t *runTrail) visit(entry *events.Entry) (more bool) { return t.add(&entry.Event) }
 
 // add processes an event and reports whether there may be more about the run.
 func (t *runTrail) add(e *schedule.Event) (more bool) {

@@ -46,7 +46,7 @@ func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run
 		return run, false, nil // a simulation has no history to read
 	}
 	trail := newRunTrail(name, nil)
-	if err := s.backwards(ctx, events.Query{Key: key}, trail.add); err != nil {
+	if err := s.backwards(ctx, events.Query{Key: key}, trail.visit); err != nil {
 		return run, false, err
 	}
 	if told, ok := trail.run(key.ID); ok {
