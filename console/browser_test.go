@@ -253,12 +253,12 @@ var journeys = map[string]func(t *testing.T, j *journey, open func() *journey){
 		j.goes("/ns/default/schedules/by-keys")
 		j.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // skip to the content
 		assert.Equal(t, "#content", is[string](j, "location.hash"))
-		for range 2 { // past the link back, to the first button
+		for range 8 { // past the link back and the pages of the schedule, to the first button
 			j.do(chromedp.KeyEvent(kb.Tab))
 		}
 		assert.Equal(t, "Trigger now", is[string](j, "document.activeElement.innerText"))
 		assert.NotEqual(t, "none", is[string](j, "getComputedStyle(document.activeElement).outlineStyle"), "one sees where one is")
-		j.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("by hand"), chromedp.KeyEvent(kb.Enter))
+		j.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("by hand"), chromedp.KeyEvent(kb.Enter))
 		j.sees("The schedule is paused")
 	},
 	"a page that is not there": func(t *testing.T, j *journey, _ func() *journey) {

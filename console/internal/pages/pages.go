@@ -59,6 +59,7 @@ func New(config Config) *Pages {
 	p.addNow()
 	p.addSchedules()
 	p.addRuns()
+	p.addScheduleParts()
 	p.page("GET "+Base, func(*http.Request, *speaker.Speaker) (*answer, error) { return nil, errNoPage })
 	return p
 }

@@ -33,7 +33,7 @@ func parsed() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		all[name] = template.Must(template.New(layout).Funcs(template.FuncMap{"path": address}).ParseFS(templates, "templates/"+layout, file))
+		all[name] = template.Must(template.New(layout).Funcs(template.FuncMap{"path": address}).ParseFS(templates, "templates/"+layout, "templates/parts/*.html", file))
 	}
 	return all
 }

@@ -1,41 +1,93 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// runsShown is how many runs the list has.
-const runsShown = 100
+// runsShown is how many runs a page of the list has.
+const runsShown = 50
 
-// runList is the page with the newest runs of a namespace.
+// runList is a page with runs of a namespace, or of one schedule.
 type runList struct {
-	// Status is the one that is looked for; empty means all. Statuses are those that there are.
-	Status   string
-	Statuses []string
-	Rows     []runRow
+	scheduleHead
+	// Of is the schedule that is looked for, on the page about all of them.
+	Of string
+	// Status is the one that is looked for; empty means all. Statuses are those that there are. From and To bound when the runs began.
+	Status, From, To string
+	Statuses         []string
+	// Problem is what is wrong with the fields of the search.
+	Problem *refusal.Refusal
+	Picture *gantt
+	Rows    []runRow
+	// Older is the address of the next page, and Newest that of the first; empty if this is the last or the first.
+	Older, Newest string
 }
 
-// runs shows the newest runs of all schedules.
+// runs shows the newest runs of a schedule or of all of them, or those up to a time.
 func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	list := &runList{Status: r.URL.Query().Get("status"), Statuses: []string{string(schedule.StatusRunning)}}
-	for _, status := range schedule.Statuses() {
-		list.Statuses = append(list.Statuses, string(status))
+	values, id, zone := r.URL.Query(), r.PathValue("id"), time.UTC
+	list := &runList{Of: values.Get("schedule"), Status: values.Get("status"), From: values.Get("from"), To: values.Get("to")}
+	a := &answer{view: "runs", title: "Runs", data: list}
+	if id != "" {
+		if d, err := speaker.Describe(r.Context(), id); err == nil { // it may have been deleted
+			zone = zoneOf(&d)
+		}
+		list.scheduleHead, a.title = headOf(speaker.Namespace(), id, zone.String(), "runs"), "Runs of "+id
 	}
-	found, err := speaker.Runs(r.Context(), schedule.RunsRequest{Status: schedule.Status(list.Status), PageSize: runsShown})
+	list.Zone, list.Statuses = zone.String(), statuses()
+	request := schedule.RunsRequest{ID: cmp.Or(id, list.Of), Status: schedule.Status(list.Status), PageSize: runsShown, PageToken: values.Get("after")}
+	from, err1 := timeField("from", list.From, zone)
+	to, err2 := timeField("to", list.To, zone)
+	if err := cmp.Or(err1, err2); err != nil {
+		refused := refusal.Of(err)
+		list.Problem = &refused
+		return a, nil
+	}
+	request.From, request.To = from, to
+	found, err := speaker.Runs(r.Context(), request)
 	if err != nil {
 		return nil, err
 	}
-	now := p.config.Now()
-	for i := range found.Runs {
-		list.Rows = append(list.Rows, runOf(&found.Runs[i], speaker.Namespace(), now, time.UTC))
+	if found.NextPageToken != "" {
+		list.Older = list.page(found.NextPageToken)
 	}
-	return &answer{view: "runs", title: "Runs", data: list}, nil
+	if request.PageToken != "" {
+		list.Newest = list.page("")
+	}
+	list.show(found.Runs, speaker.Namespace(), p.config.Now(), zone)
+	return a, nil
+}
+
+// statuses are those that runs can be looked for with.
+func statuses() (words []string) {
+	words = append(words, string(schedule.StatusRunning))
+	for _, status := range schedule.Statuses() {
+		words = append(words, string(status))
+	}
+	return words
+}
+
+// show fills in the rows and the picture.
+func (l *runList) show(runs []schedule.Run, namespace string, now time.Time, zone *time.Location) {
+	for i := range runs {
+		l.Rows = append(l.Rows, runOf(&runs[i], namespace, now, zone))
+	}
+	if l.ID != "" {
+		l.Picture = ganttOf(runs, namespace, now, zone)
+	}
+}
+
+// page returns the address of the page after a token.
+func (l *runList) page(token string) string {
+	return cmp.Or(queryOf("schedule", l.Of, "status", l.Status, "from", l.From, "to", l.To, "after", token), "?")
 }
 
 // runOne is the page of one run.
@@ -46,6 +98,8 @@ type runOne struct {
 	Due, Code, Close                                             moment
 	Attempt                                                      int
 	IsOpen                                                       bool
+	// Trace is the ID of the trace that the run is part of; empty if it is not traced.
+	Trace string
 	// Result is that of a run that has completed, and Details those of a failure, as JSON.
 	Result, Details string
 	Events          []eventRow
@@ -74,9 +128,19 @@ func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) 
 		one.Details = string(run.Failure.Details)
 	}
 	for i := range found.Events {
+		one.Trace = cmp.Or(one.Trace, traceOf(found.Events[i].Trace))
 		one.Events = append(one.Events, eventOf(&found.Events[i], now, zone))
 	}
 	return &answer{view: "run", title: "Run of " + id, data: one}, nil
+}
+
+// traceOf returns the trace ID of a traceparent; empty if it is none.
+func traceOf(parent string) string {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 {
+		return ""
+	}
+	return parts[1]
 }
 
 // endings are what the forms of the page of a run ask for, by the last part of their address.

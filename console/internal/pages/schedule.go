@@ -15,16 +15,18 @@ const eventsShown = 25
 
 // scheduleOne is the page of one schedule.
 type scheduleOne struct {
-	ID, Address, When, Action, TaskQueue, Zone string
-	State                                      state
-	Notes, PausedBy                            string
-	Paused                                     bool
+	scheduleHead
+	When, Action, TaskQueue string
+	State                   state
+	Notes, PausedBy         string
+	Paused                  bool
 	// Reasons say what holds it up, and Warnings what may surprise.
 	Reasons, Warnings []schedule.Notice
 	Next              []moment
 	// Skips are the times to come that will be skipped, and Backfills those in progress.
 	Skips     []moment
 	Backfills []backfillRow
+	Picture   *gantt
 	Runs      []runRow
 	Waiting   []waitingRow
 	Counts    []count
@@ -41,14 +43,20 @@ type runRow struct {
 	Took, Lateness      string
 	Outcome             outcome
 	Failure             string
-	IsManual            bool
+	// Attempts is 0 as long as nobody knows.
+	Attempts int
+	IsManual bool
 }
 
-// backfillRow is a backfill in progress.
+// backfillRow is a backfill in progress, or a trigger that waits.
 type backfillRow struct {
-	From, To    moment
-	Done, Total int
-	IsMore      bool
+	ID string
+	// Asked is when it was asked for, and From and To are the range.
+	Asked, From, To   moment
+	Overlap, Identity string
+	Done, Total       int
+	// IsMore says that the range has more times than Total, IsTrigger that it is a trigger that waits, without a range.
+	IsMore, IsTrigger, IsCanceled bool
 }
 
 // waitingRow is a start that waits.
@@ -86,8 +94,8 @@ func (p *Pages) schedule(r *http.Request, speaker *speaker.Speaker) (*answer, er
 func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *scheduleOne {
 	zone, info := zoneOf(d), &d.Info
 	one := &scheduleOne{
-		ID: d.ID, Address: address(d.Namespace, "schedules", d.ID), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
-		TaskQueue: d.Action.TaskQueue, Zone: zone.String(), State: stateOf(d), Notes: d.State.Notes, PausedBy: info.PausedBy, Paused: d.State.Paused,
+		scheduleHead: headOf(d.Namespace, d.ID, zone.String(), ""), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
+		TaskQueue: d.Action.TaskQueue, State: stateOf(d), Notes: d.State.Notes, PausedBy: info.PausedBy, Paused: d.State.Paused,
 		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), Counts: countsOf(info),
 	}
 	for _, at := range info.FutureActionTimes {
@@ -98,13 +106,15 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	}
 	for i := range info.Backfills {
 		b := &info.Backfills[i]
-		if !b.Trigger {
-			one.Backfills = append(one.Backfills, backfillRow{momentOf(b.Start, now, zone), momentOf(b.End, now, zone), b.Done, b.Total, b.TotalCapped})
-		}
+		one.Backfills = append(one.Backfills, backfillRow{
+			b.BackfillID, momentOf(b.RequestTime, now, zone), momentOf(b.Start, now, zone), momentOf(b.End, now, zone), string(b.Overlap), b.Identity,
+			b.Done, b.Total, b.TotalCapped, b.Trigger, b.Canceled,
+		})
 	}
 	for i := len(info.RecentActions) - 1; i >= 0; i-- {
 		one.Runs = append(one.Runs, runOf(&info.RecentActions[i], d.Namespace, now, zone))
 	}
+	one.Picture = ganttOf(recentOf(info), d.Namespace, now, zone)
 	for i := range info.Buffer {
 		one.Waiting = append(one.Waiting, waitingRow{momentOf(info.Buffer[i].NominalTime, now, zone), string(info.Buffer[i].Phase)})
 	}
@@ -112,11 +122,26 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	return one
 }
 
+// recentOf returns the runs that a schedule knows: the last ones, and those in progress that began earlier.
+func recentOf(info *schedule.Info) []schedule.Run {
+	known := map[string]bool{}
+	for i := range info.RecentActions {
+		known[info.RecentActions[i].RequestID] = true
+	}
+	var runs []schedule.Run
+	for i := range info.RunningWorkflows {
+		if !known[info.RunningWorkflows[i].RequestID] {
+			runs = append(runs, info.RunningWorkflows[i])
+		}
+	}
+	return append(runs, info.RecentActions...)
+}
+
 func runOf(run *schedule.Run, namespace string, now time.Time, zone *time.Location) runRow {
 	row := runRow{
 		Address: address(namespace, "schedules", run.ScheduleID, "runs", run.RunID), ScheduleID: run.ScheduleID,
 		Nominal: momentOf(run.NominalTime, now, zone), Start: momentOf(run.StartTime, now, zone), Outcome: outcomeOf(run, now, zone),
-		IsManual: run.Manual,
+		Attempts: run.Attempt, IsManual: run.Manual,
 	}
 	if !run.CloseTime.IsZero() {
 		row.Took = run.CloseTime.Sub(run.StartTime).Round(time.Millisecond).String()
@@ -160,51 +185,37 @@ var acts = map[string]func(*http.Request, *speaker.Speaker, string) error{
 	"unpause": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		return speaker.Unpause(r.Context(), id, r.PostFormValue("note"))
 	},
-	"backfill": backfill,
+	"cancel-backfill": func(r *http.Request, speaker *speaker.Speaker, id string) error {
+		return speaker.CancelBackfill(r.Context(), schedule.CancelBackfillRequest{ID: id, BackfillID: r.PostFormValue("backfill")})
+	},
 	"skip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
 		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}})
 		return err
 	},
-	"trigger": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		_, err := speaker.Trigger(r.Context(), schedule.TriggerRequest{ID: id})
+	"unskip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
+		at, err := neededTime("time", r.PostFormValue("time"), time.UTC)
+		if err != nil {
+			return err
+		}
+		_, err = speaker.Unskip(r.Context(), schedule.UnskipRequest{ID: id, Unskip: schedule.Unskip{Times: []time.Time{at}}})
 		return err
 	},
 }
 
-// backfill starts a run for each time of a range, in the zone of the schedule.
-func backfill(r *http.Request, speaker *speaker.Speaker, id string) error {
-	d, err := speaker.Describe(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	request := schedule.BackfillRequest{ID: id}
-	for _, bound := range []struct {
-		field string
-		to    *time.Time
-	}{{"start", &request.Start}, {"end", &request.End}} {
-		if *bound.to, err = time.ParseInLocation(localTime, r.PostFormValue(bound.field), zoneOf(&d)); err != nil {
-			return schedule.Invalid(bound.field, "is %q: give a date and a time, such as %s", r.PostFormValue(bound.field), localTime)
-		}
-	}
-	_, err = speaker.Backfill(r.Context(), request)
-	return err
-}
-
-// localTime is the form of a time in a field for times.
-const localTime = "2006-01-02T15:04"
-
 // said are what the page says after each of them, and after a schedule has been written.
 var said = map[string]string{
-	"create":    "The schedule is there.",
-	"save":      "The change is made.",
-	"pause":     "The schedule is paused: it starts nothing by itself.",
-	"unpause":   "The schedule acts again.",
-	"trigger":   "A run has been asked for.",
-	"backfill":  "The backfill has begun.",
-	"skip":      "The next time will be skipped.",
-	"cancel":    "The run has been asked to stop.",
-	"terminate": "The run is being ended.",
-	"delete":    "The schedule is deleted.",
+	"create":          "The schedule is there.",
+	"save":            "The change is made.",
+	"pause":           "The schedule is paused: it starts nothing by itself.",
+	"unpause":         "The schedule acts again.",
+	"trigger":         "A run has been asked for.",
+	"backfill":        "The backfill has begun.",
+	"cancel-backfill": "The backfill ends: what still waits of it is dropped, and its runs go on.",
+	"unskip":          "The time will not be skipped.",
+	"skip":            "The next time will be skipped.",
+	"cancel":          "The run has been asked to stop.",
+	"terminate":       "The run is being ended.",
+	"delete":          "The schedule is deleted.",
 }
 
 // remove deletes a schedule, and leads back to the list.
