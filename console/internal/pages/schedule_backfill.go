@@ -88,7 +88,7 @@ func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, er
 		}
 	}
 	if err == nil {
-		b.Range, err = timesIn(r, speaker, b.ID, request.Start, request.End, p.config.Now(), zone)
+		b.Range, err = timesOfRange(r, speaker, b.ID, request.Start, request.End, p.config.Now(), zone)
 	}
 	if err != nil {
 		refused := refusal.Of(err)
@@ -97,8 +97,8 @@ func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, er
 	return b.page(), nil
 }
 
-// timesIn returns the times of a range, at its beginning and at its end.
-func timesIn(r *http.Request, speaker *speaker.Speaker, id string, from, to, now time.Time, zone *time.Location) (*rangeTimes, error) {
+// timesOfRange returns the times of a range, at its beginning and at its end.
+func timesOfRange(r *http.Request, speaker *speaker.Speaker, id string, from, to, now time.Time, zone *time.Location) (*rangeTimes, error) {
 	reply, err := speaker.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: id, From: from, To: to})
 	if err != nil {
 		return nil, err
