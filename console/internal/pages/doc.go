@@ -12,5 +12,6 @@
 // IDs, notes and inputs are texts that anybody may have chosen. The templates escape them, and the content-security policy lets nothing in but the
 // files of the binary: no script, style or picture from elsewhere, and none inside a page.
 //
-// Only package console imports this one. It may import console/internal/refusal, console/internal/speaker, schedule, specproc/prose, internal/apitext and internal/diagnosis. It must never decide what a frontend decides.
+// Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/speaker, schedule, specproc/prose, internal/apitext, internal/diagnosis
+// and internal/taskqueue. It must never decide what a frontend decides.
 package pages

@@ -60,6 +60,7 @@ func New(config Config) *Pages {
 	p.addSchedules()
 	p.addRuns()
 	p.addScheduleParts()
+	p.addExecutions()
 	p.page("GET "+Base, func(*http.Request, *speaker.Speaker) (*answer, error) { return nil, errNoPage })
 	return p
 }

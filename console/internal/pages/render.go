@@ -41,7 +41,7 @@ func parsed() map[string]*template.Template {
 // section is a group of pages in the navigation: the last part of the address of its first page in a namespace, and its name.
 type section struct{ Path, Name string }
 
-var sections = []section{{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}}
+var sections = []section{{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}, {"executions", "Executions"}, {"task-queues", "Task queues"}}
 
 // aboutAll are the sections that are not about one namespace.
 var aboutAll = []section{}

@@ -100,6 +100,8 @@ type runOne struct {
 	IsOpen                                                       bool
 	// Trace is the ID of the trace that the run is part of; empty if it is not traced.
 	Trace string
+	// Execution is the page of the execution that the run has started; empty if it is none of a workflow.
+	Execution string
 	// Result is that of a run that has completed, and Details those of a failure, as JSON.
 	Result, Details string
 	Events          []eventRow
@@ -123,6 +125,9 @@ func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) 
 		Identity: run.Identity, Worker: run.Worker, Zone: zone.String(), ScheduleAddress: address(speaker.Namespace(), "schedules", id),
 		Due: momentOf(run.DueTime, now, zone), Code: momentOf(run.CodeTime, now, zone), Close: momentOf(run.CloseTime, now, zone),
 		Attempt: run.Attempt, IsOpen: run.Status == "" || run.Status == schedule.StatusRunning, Result: string(run.Result),
+	}
+	if run.ActionKind.IsWorkflow() {
+		one.Execution = address(speaker.Namespace(), "executions", run.WorkflowID, run.RunID)
 	}
 	if run.Failure != nil {
 		one.Details = string(run.Failure.Details)

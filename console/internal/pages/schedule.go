@@ -112,7 +112,9 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 		})
 	}
 	for i := len(info.RecentActions) - 1; i >= 0; i-- {
-		one.Runs = append(one.Runs, runOf(&info.RecentActions[i], d.Namespace, now, zone))
+		run := info.RecentActions[i]
+		run.ScheduleID = d.ID // a description does not repeat it in each run
+		one.Runs = append(one.Runs, runOf(&run, d.Namespace, now, zone))
 	}
 	one.Picture = ganttOf(recentOf(info), d.Namespace, now, zone)
 	for i := range info.Buffer {
@@ -216,6 +218,13 @@ var said = map[string]string{
 	"cancel":          "The run has been asked to stop.",
 	"terminate":       "The run is being ended.",
 	"delete":          "The schedule is deleted.",
+
+	"signal":              "The signal is in the history.",
+	"cancel-execution":    "The workflow has been asked to cancel.",
+	"terminate-execution": "The execution is terminated.",
+	"reset":               "This is the new run.",
+	"start":               "The execution has begun.",
+	"stop-batch":          "The operation is being stopped. What it has done stays done.",
 }
 
 // remove deletes a schedule, and leads back to the list.

@@ -1,0 +1,150 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+)
+
+// executionJourneys are what people do with executions in a browser.
+var executionJourneys = map[string]func(t *testing.T, j *journey, s *shop){
+	"find failed executions": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "find-good", "acme")
+		s.begin(t, orders, "find-bad", "never")
+		s.awaitStatus(t, "find-bad", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
+		j.goes("/ns/default/executions")
+		j.types("query", "WorkflowId STARTS_WITH 'find-")
+		j.clicks("Search")
+		j.sees("invalid query") // the quote is missing
+		j.types("query", "WorkflowId STARTS_WITH 'find-'")
+		j.clicks("Search")
+		j.sees("Running 1")
+		j.clicks("Failed 1")
+		j.sees("find-bad")
+		assert.NotContains(t, is[string](j, "document.body.innerText"), "find-good")
+	},
+	"read a history": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "to-read", "acme")
+		s.awaitState(t, "to-read", "charged")
+		j.goes("/ns/default/executions/to-read")
+		j.sees("ActivityTaskCompleted")
+		assert.True(t, is[bool](j, `[...document.querySelectorAll("svg text")].some(e => e.textContent == "activity charge")`))
+		require.NoError(t, s.sdk.SignalWorkflow(t.Context(), "to-read", "", "paid", "by itself"))
+		j.sees("WorkflowExecutionSignaled") // without a click
+		j.sees("charged acme, by itself")
+		j.clicks("Oldest first")
+		j.sees("oldest first.")
+		j.do(chromedp.Click("#events details summary", chromedp.NodeVisible))
+		j.sees("originalExecutionRunId")
+		j.clicks("As a table")
+		j.sees("completed in attempt 2")
+	},
+	"signal an execution": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "to-signal", "acme")
+		s.awaitState(t, "to-signal", "charged")
+		j.goes("/ns/default/executions/to-signal")
+		j.clicks("Signal")
+		j.types("name", "paid")
+		j.types("input", `{"amount": `)
+		j.clicks("Send the signal")
+		j.sees("Input is not JSON")
+		assert.Equal(t, "paid", is[string](j, `document.getElementById("name").value`))
+		j.types("input", `"gold"`)
+		j.clicks("Send the signal")
+		j.sees("The signal is in the history.")
+		j.sees("charged acme, gold")
+	},
+	"query an execution": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "to-query", "acme")
+		s.awaitState(t, "to-query", "charged")
+		j.goes("/ns/default/executions/to-query")
+		j.clicks("Query")
+		j.types("name", "state")
+		j.clicks("Ask")
+		j.sees(`"charged"`)
+	},
+	"query without a worker": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, nobody, "unserved", "acme")
+		j.goes("/ns/default/executions/unserved")
+		j.sees(`No worker polls the task queue "nobody" for workflow tasks.`)
+		j.clicks("Query")
+		j.types("name", "state")
+		j.clicks("Ask")
+		j.sees("only a worker can, and there is none")
+	},
+	"terminate with a reason": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, nobody, "to-end", "acme")
+		j.goes("/ns/default/executions/to-end")
+		j.clicks("Terminate")
+		j.types("reason", "ordered twice")
+		j.clicks("Terminate")
+		j.sees("The execution is terminated.")
+		j.sees("ordered twice")
+	},
+	"reset an execution": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "to-reset", "never")
+		s.awaitStatus(t, "to-reset", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
+		before := s.runOf(t, "to-reset")
+		j.goes("/ns/default/executions/to-reset")
+		j.clicks("Reset")
+		j.do(chromedp.Click("#event-1", chromedp.NodeVisible))
+		j.types("reason", "another card")
+		j.clicks("Reset")
+		j.sees("This is the new run.")
+		assert.NotContains(t, is[string](j, "location.pathname"), before)
+	},
+	"start again": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "to-repeat", "never")
+		s.awaitStatus(t, "to-repeat", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
+		j.goes("/ns/default/executions/to-repeat")
+		j.clicks("Start again")
+		j.types("input", `"acme"`)
+		j.clicks("Start")
+		j.sees("The execution has begun.")
+		s.awaitState(t, "to-repeat", "charged")
+	},
+	"terminate many": func(t *testing.T, j *journey, s *shop) {
+		for i := range 3 {
+			s.begin(t, nobody, fmt.Sprint("many-", i), "acme")
+		}
+		j.goes("/ns/default/executions?query=WorkflowId+STARTS_WITH+%27many-%27")
+		j.clicks("Do something to all of them")
+		j.sees("The query finds 3")
+		j.types("reason", "the shop is closed")
+		j.clicks("Begin")
+		j.sees("3 of 3 done")
+		j.clicks("The executions that the query finds now")
+		j.sees("Terminated 3")
+	},
+	"a task queue without workers": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, "forgotten", "waits", "acme")
+		j.goes("/ns/default/executions")
+		j.clicks("Task queues")
+		j.sees("no worker")
+		j.clicks("forgotten")
+		j.sees("No worker polls for workflow tasks")
+	},
+	"a phone": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "small", "acme")
+		s.awaitState(t, "small", "charged")
+		j.do(chromedp.EmulateViewport(360, 800, chromedp.EmulateMobile))
+		for _, path := range []string{"executions", "executions/small", "executions/small/" + s.runOf(t, "small") + "/reset", "task-queues", "task-queues/orders", "new-execution", "new-batch?query=WorkflowType+%3D+%27Order%27"} {
+			j.goes("/ns/default/" + path)
+			assert.LessOrEqual(t, is[int](j, "document.documentElement.scrollWidth"), 360, path)
+		}
+	},
+}
+
+// TestJourneysOfExecutions goes through the pages about executions and task queues in a browser.
+func TestJourneysOfExecutions(t *testing.T) {
+	t.Parallel()
+	of := browser(t)
+	s := visitShop(t)
+	for name, goes := range executionJourneys {
+		t.Run(name, func(t *testing.T) { goes(t, s.tab(t, of), s) })
+	}
+}

@@ -1,0 +1,246 @@
+package pages
+
+//lint:file-ignore SA1019 Temporal has marked it as deprecated, and has nothing else for it
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// executionOne is the page of one execution.
+type executionOne struct {
+	ID, RunID, Address, Type, TaskQueue string
+	State                               state
+	IsOpen                              bool
+	// Events is how many its history has.
+	Events            int64
+	Start, Close, Due moment
+	Took              string
+	// Links are other executions and the schedule that have to do with this one, and Facts are what is known besides.
+	Links []executionLink
+	Facts []fact
+	// Memo and Attributes are what whoever started it and its code have attached.
+	Memo, Attributes []fact
+	// Unserved are the task queues that nobody polls although this execution needs it.
+	Unserved   []string
+	Activities []activityRow
+	Children   []executionLink
+	Task       *pendingTask
+	Callbacks  []fact
+	// Input, Result and Failure are texts; empty if there are none.
+	Input, Result, Failure text
+	History                *historyPart
+}
+
+// executionLink leads to another page. Label says how it is related.
+type executionLink struct{ Label, Name, Address string }
+
+// fact is a name with a text.
+type fact struct{ Name, Text string }
+
+// text is a text of any length, of which a page shows the beginning.
+type text struct {
+	Shown string
+	// All is the address of the whole text; empty if Shown has all of it.
+	All string
+}
+
+// How many bytes of a text a page shows: of an input or a result, and of a small thing of which there are many. How many of those a page shows.
+const (
+	longText    = 4_000
+	shortText   = 300
+	manyThings  = 50
+	namesInList = 120
+)
+
+// textOf returns the beginning of a text, with the address of the whole text.
+func textOf(whole, all string, limit int) text {
+	shown, isCut := readable.Cut(whole, limit)
+	if !isCut {
+		all = ""
+	}
+	return text{shown, all}
+}
+
+// latest leads to the latest run of a workflow ID.
+func (p *Pages) latest(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	ctx := r.Context()
+	id := r.PathValue("workflow")
+	d, err := describe(ctx, speaker, &common.WorkflowExecution{WorkflowId: id})
+	if err != nil {
+		return nil, err
+	}
+	return &answer{to: address(speaker.Namespace(), "executions", id, d.GetWorkflowExecutionInfo().GetExecution().GetRunId())}, nil
+}
+
+func describe(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return speaker.Workflows.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: speaker.Namespace(), Execution: of,
+	})
+}
+
+// executionOf returns the execution that the address of a page names.
+func executionOf(r *http.Request) *common.WorkflowExecution {
+	return &common.WorkflowExecution{WorkflowId: r.PathValue("workflow"), RunId: r.PathValue("run")}
+}
+
+// execution shows one execution.
+func (p *Pages) execution(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	ctx := r.Context()
+	d, err := describe(ctx, speaker, executionOf(r))
+	if err != nil {
+		return nil, err
+	}
+	one := p.executionOne(speaker.Namespace(), d)
+	if one.IsOpen && !r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
+		one.Unserved = unserved(ctx, speaker, d)
+	}
+	if err := p.addEnds(ctx, speaker, one); err != nil {
+		return nil, err
+	}
+	one.History, err = p.historyPart(ctx, r, speaker, one)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{view: "execution", title: one.ID, data: one}, nil
+}
+
+// executionOne returns what the description of an execution says.
+func (p *Pages) executionOne(namespace string, d *workflowservice.DescribeWorkflowExecutionResponse) *executionOne {
+	info, now := d.GetWorkflowExecutionInfo(), p.config.Now()
+	id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	one := &executionOne{
+		Events: info.GetHistoryLength(), ID: id, RunID: run, Address: address(namespace, "executions", id, run), Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
+		State: stateOfExecution(info.GetStatus()), IsOpen: info.GetCloseTime() == nil, Took: tookOf(info, now),
+		Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Links: relatives(namespace, info), Facts: factsOf(d),
+		Memo: payloadFacts(info.GetMemo().GetFields()), Attributes: payloadFacts(info.GetSearchAttributes().GetIndexedFields()),
+		Task: pendingTaskOf(d.GetPendingWorkflowTask(), now),
+	}
+	if !one.IsOpen {
+		one.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
+	}
+	if due := info.GetExecutionTime(); due != nil && due.AsTime().After(info.GetStartTime().AsTime()) {
+		one.Due = momentOf(due.AsTime(), now, time.UTC)
+	}
+	for _, a := range d.GetPendingActivities()[:min(len(d.GetPendingActivities()), manyThings)] {
+		one.Activities = append(one.Activities, activityOf(a, now))
+	}
+	for _, c := range d.GetPendingChildren()[:min(len(d.GetPendingChildren()), manyThings)] {
+		one.Children = append(one.Children, executionLink{c.GetWorkflowTypeName(), c.GetWorkflowId(), address(namespace, "executions", c.GetWorkflowId(), c.GetRunId())})
+	}
+	for _, c := range d.GetCallbacks()[:min(len(d.GetCallbacks()), manyThings)] {
+		one.Callbacks = append(one.Callbacks, fact{c.GetCallback().GetNexus().GetUrl(), c.GetState().String() + ", attempt " + whole(c.GetAttempt())})
+	}
+	return one
+}
+
+// relatives returns links to the parent, the first run and the schedule of an execution.
+func relatives(namespace string, info *workflow.WorkflowExecutionInfo) (links []executionLink) {
+	add := func(label string, to *common.WorkflowExecution) {
+		links = append(links, executionLink{label, to.GetWorkflowId(), address(namespace, "executions", to.GetWorkflowId(), to.GetRunId())})
+	}
+	id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	parent, root := info.GetParentExecution(), info.GetRootExecution()
+	if parent.GetWorkflowId() != "" {
+		add("Parent", parent)
+	}
+	if root.GetWorkflowId() != "" && root.GetWorkflowId() != id && root.GetWorkflowId() != parent.GetWorkflowId() {
+		add("Root", root)
+	}
+	if first := info.GetFirstRunId(); first != "" && first != run {
+		links = append(links, executionLink{"First run", first, address(namespace, "executions", id, first)})
+	}
+	var by string
+	if json.Unmarshal(info.GetSearchAttributes().GetIndexedFields()[schedule.AttributeScheduledBy].GetData(), &by) == nil && by != "" {
+		links = append(links, executionLink{"Schedule", by, address(namespace, "schedules", by)},
+			executionLink{"Run of the schedule", cmp.Or(info.GetFirstRunId(), run), address(namespace, "schedules", by, "runs", cmp.Or(info.GetFirstRunId(), run))})
+	}
+	return links
+}
+
+// factsOf returns what is known about an execution besides.
+func factsOf(d *workflowservice.DescribeWorkflowExecutionResponse) (facts []fact) {
+	info, config := d.GetWorkflowExecutionInfo(), d.GetExecutionConfig()
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, fact{name, text})
+		}
+	}
+	add("History", plural(int(info.GetHistoryLength()), "event")+", "+bytesText(info.GetHistorySizeBytes()))
+	for _, limit := range []struct {
+		name string
+		d    time.Duration
+	}{{"Execution timeout", config.GetWorkflowExecutionTimeout().AsDuration()}, {"Run timeout", config.GetWorkflowRunTimeout().AsDuration()}} {
+		if limit.d > 0 {
+			add(limit.name, limit.d.String())
+		}
+	}
+	add("Build ID", info.GetMostRecentWorkerVersionStamp().GetBuildId())
+	if key := info.GetPriority().GetPriorityKey(); key > 0 {
+		add("Priority", whole(key))
+	}
+	if d.GetWorkflowExtendedInfo().GetCancelRequested() {
+		add("Cancellation", "has been asked for")
+	}
+	return facts
+}
+
+// payloadFacts returns named values, in the order of their names.
+func payloadFacts(fields map[string]*common.Payload) (facts []fact) {
+	for name, value := range fields {
+		shown, _ := readable.Cut(readable.Short(value), shortText)
+		facts = append(facts, fact{name, shown})
+	}
+	slices.SortFunc(facts, func(a, b fact) int { return cmp.Compare(a.Name, b.Name) })
+	return facts[:min(len(facts), manyThings)]
+}
+
+// addEnds adds the input of an execution, and what it ended with.
+func (p *Pages) addEnds(ctx context.Context, speaker *speaker.Speaker, one *executionOne) error {
+	started, ended, err := ends(ctx, speaker, &common.WorkflowExecution{WorkflowId: one.ID, RunId: one.RunID}, one.IsOpen)
+	if err != nil {
+		return err
+	}
+	input, result, failed := inputOf(started), resultOf(ended), failureText(ended)
+	one.Input = textOf(input, one.Address+"/input", longText)
+	one.Result = textOf(result, one.Address+"/result", longText)
+	one.Failure = textOf(failed, one.Address+"/result", longText)
+	attributes := started.GetWorkflowExecutionStartedEventAttributes()
+	base := strings.TrimSuffix(one.Address, url.PathEscape(one.RunID))
+	if before := attributes.GetContinuedExecutionRunId(); before != "" {
+		one.Links = append(one.Links, executionLink{"Continues", before, base + url.PathEscape(before)})
+	}
+	if next := nextRunOf(ended); next != "" {
+		one.Links = append(one.Links, executionLink{"Goes on in", next, base + url.PathEscape(next)})
+	}
+	if cron := attributes.GetCronSchedule(); cron != "" {
+		one.Facts = append(one.Facts, fact{"Cron schedule", cron})
+	}
+	if attempt := attributes.GetAttempt(); attempt > 1 {
+		one.Facts = append(one.Facts, fact{"Attempt", whole(attempt)})
+	}
+	if who := attributes.GetIdentity(); who != "" {
+		one.Facts = append(one.Facts, fact{"Started by", who})
+	}
+	return nil
+}
+
+// isOpen reports whether an execution with a status has not ended.
+func isOpen(of enums.WorkflowExecutionStatus) bool {
+	return of == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || of == enums.WORKFLOW_EXECUTION_STATUS_PAUSED
+}

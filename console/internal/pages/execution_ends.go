@@ -1,0 +1,228 @@
+package pages
+
+//lint:file-ignore SA1019 Temporal has marked it as deprecated, and has nothing else for it
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// ends returns the first event of an execution and, unless it is open, the last one. What is not there any more is nil.
+func ends(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, isOpen bool) (started, ended *history.HistoryEvent, err error) {
+	started, err = firstEvent(ctx, speaker, of, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err == nil && !isOpen {
+		ended, err = firstEvent(ctx, speaker, of, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	}
+	return started, ended, err
+}
+
+func firstEvent(
+	ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, filter enums.HistoryEventFilterType,
+) (*history.HistoryEvent, error) {
+	page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: speaker.Namespace(), Execution: of, MaximumPageSize: 1, HistoryEventFilterType: filter,
+	})
+	if err != nil || len(page.GetHistory().GetEvents()) == 0 {
+		return nil, err
+	}
+	return page.GetHistory().GetEvents()[0], nil
+}
+
+func inputOf(started *history.HistoryEvent) string {
+	return readable.Payloads(started.GetWorkflowExecutionStartedEventAttributes().GetInput())
+}
+
+// resultOf returns what an execution has returned, as text; empty if it did not complete.
+func resultOf(ended *history.HistoryEvent) string {
+	return readable.Payloads(ended.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+}
+
+// failureText says why an execution did not complete; empty if it did, or goes on.
+func failureText(ended *history.HistoryEvent) string {
+	switch {
+	case ended.GetWorkflowExecutionFailedEventAttributes() != nil:
+		return readable.Failure(ended.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+	case ended.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure() != nil:
+		return readable.Failure(ended.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure())
+	case ended.GetWorkflowExecutionTerminatedEventAttributes() != nil:
+		of := ended.GetWorkflowExecutionTerminatedEventAttributes()
+		return terminatedText(of.GetReason(), of.GetIdentity(), readable.Payloads(of.GetDetails()))
+	case ended.GetWorkflowExecutionCanceledEventAttributes() != nil:
+		return strings.TrimSpace("canceled\n" + readable.Payloads(ended.GetWorkflowExecutionCanceledEventAttributes().GetDetails()))
+	case ended.GetWorkflowExecutionTimedOutEventAttributes() != nil:
+		return readable.Failure(&failure.Failure{Message: "the time of the run was over"})
+	}
+	return ""
+}
+
+func terminatedText(reason, identity, details string) string {
+	text := "terminated"
+	if identity != "" {
+		text += " by " + identity
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	return strings.TrimSpace(text + "\n" + details)
+}
+
+// nextRunOf returns the ID of the run in which the workflow goes on after this one; empty if there is none.
+func nextRunOf(ended *history.HistoryEvent) string {
+	for _, of := range []interface{ GetNewExecutionRunId() string }{
+		ended.GetWorkflowExecutionContinuedAsNewEventAttributes(), ended.GetWorkflowExecutionCompletedEventAttributes(),
+		ended.GetWorkflowExecutionFailedEventAttributes(), ended.GetWorkflowExecutionTimedOutEventAttributes(),
+	} {
+		if id := of.GetNewExecutionRunId(); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// addWhole adds the addresses of texts without a page around them.
+func (p *Pages) addWhole() {
+	one := Base + "{namespace}/executions/{workflow}/{run}/"
+	p.plain("GET "+one+"input", func(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
+		event, err := firstEvent(ctx, speaker, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		return written(w, inputOf(event), err)
+	})
+	p.plain("GET "+one+"result", func(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
+		d, err := describe(ctx, speaker, executionOf(r))
+		if err != nil || isOpen(d.GetWorkflowExecutionInfo().GetStatus()) {
+			return written(w, "", err)
+		}
+		event, err := firstEvent(ctx, speaker, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		return written(w, resultOf(event)+failureText(event), err)
+	})
+	p.plain("GET "+one+"events/{event}", wholeEvent)
+	p.plain("GET "+one+"history.json", wholeHistory)
+}
+
+func written(w io.Writer, text string, err error) error {
+	if err == nil && text == "" {
+		err = schedule.Errorf(schedule.CodeNotFound, "there is no such text")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text+"\n")
+	return err
+}
+
+// plain adds the address of a text without a page around it. An error before the first byte is a page; later, it cuts the text off.
+func (p *Pages) plain(pattern string, write func(context.Context, *http.Request, *speaker.Speaker, io.Writer) error) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		out := &lateWriter{to: w, kind: "text/plain; charset=utf-8"}
+		if strings.HasSuffix(pattern, ".json") {
+			out.kind = "application/json"
+		}
+		_, err := p.made(r, func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+			ctx, cancel := context.WithTimeout(r.Context(), wholeWait)
+			defer cancel()
+			return nil, write(ctx, r, speaker, out)
+		})
+		switch {
+		case err != nil && out.begun:
+			panic(http.ErrAbortHandler) // so that nobody takes the beginning for all of it
+		case err != nil:
+			refused := refusal.Of(err)
+			p.show(w, r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
+		}
+	})
+}
+
+// wholeWait bounds how long a text without a page is read: a history may have 50 MB.
+const wholeWait = 6 * executionWait
+
+// lateWriter says what it writes when the first byte comes.
+type lateWriter struct {
+	to    http.ResponseWriter
+	kind  string
+	begun bool
+}
+
+// Write implements [io.Writer].
+func (w *lateWriter) Write(text []byte) (int, error) {
+	if !w.begun {
+		w.begun = true
+		w.to.Header().Set("Content-Type", w.kind)
+	}
+	return w.to.Write(text)
+}
+
+// wholeHistory writes a history as JSON, as Temporal's clients read it.
+func wholeHistory(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
+	separator := `{"events":[`
+	err := eachPage(ctx, r, speaker, func(events []*history.HistoryEvent) (bool, error) {
+		for _, event := range events {
+			text, err := protojson.Marshal(event)
+			if err == nil {
+				_, err = io.WriteString(w, separator+"\n"+string(text))
+			}
+			if err != nil {
+				return false, err
+			}
+			separator = ","
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "\n]}\n")
+	return err
+}
+
+// eachPage visits the pages of a history from the beginning, as long as visit says that it goes on.
+func eachPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, visit func([]*history.HistoryEvent) (bool, error)) error {
+	for token := []byte(nil); ; {
+		page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: speaker.Namespace(), Execution: executionOf(r), NextPageToken: token,
+		})
+		if err != nil {
+			return err
+		}
+		goesOn, err := visit(page.GetHistory().GetEvents())
+		if token = page.GetNextPageToken(); err != nil || !goesOn || len(token) == 0 {
+			return err
+		}
+	}
+}
+
+// wholeEvent writes one event with all that it says.
+func wholeEvent(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
+	id, isThere := r.PathValue("event"), false
+	err := eachPage(ctx, r, speaker, func(events []*history.HistoryEvent) (bool, error) {
+		for _, e := range events {
+			if whole(e.GetEventId()) != id {
+				continue
+			}
+			isThere = true
+			event := readable.EventOf(e)
+			text := id + " " + event.Type + " " + e.GetEventTime().AsTime().Format(isoTime) + "\n"
+			for _, a := range event.Attributes {
+				text += "\n" + a.Name + ":\n" + a.Text + "\n"
+			}
+			return false, written(w, text, nil)
+		}
+		return true, nil
+	})
+	if err == nil && !isThere {
+		err = schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", id)
+	}
+	return err
+}
