@@ -299,10 +299,10 @@ func TestPagesAreAccessible(t *testing.T) {
 	v.make(t, "a", daily)
 	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
 	for _, scheme := range []string{"light", "dark"} {
-		for _, path := range []string{
-			"/ns/default/now", "/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
+		for _, path := range append([]string{
+			"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
 			"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
-		} {
+		}, operationPages...) {
 			j := v.tab(t, of)
 			tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 			j.goes(path)

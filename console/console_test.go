@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const patience = 20 * time.Second
@@ -35,6 +37,9 @@ type visitor struct {
 	http *http.Client
 	// api talks to the frontend directly.
 	api *client.Client
+	// names are those of the installation, and conn is a connection that may do everything.
+	names subjects.Names
+	conn  *nats.Conn
 }
 
 // visit runs a frontend and a console until the end of the test.
@@ -62,7 +67,7 @@ func visit(t *testing.T) *visitor {
 	require.NoError(t, err)
 	run(t, c.Run)
 	transport := &http.Transport{DisableKeepAlives: true}
-	return &visitor{t: t, url: "http://" + listener.Addr().String(), http: &http.Client{Transport: transport, Timeout: patience}, api: api}
+	return &visitor{t: t, url: "http://" + listener.Addr().String(), http: &http.Client{Transport: transport, Timeout: patience}, api: api, names: names, conn: conn}
 }
 
 // noServices is where the gateway would be.

@@ -33,7 +33,7 @@ func TestNow(t *testing.T) {
 	body := v.until("/ns/default/now", `<span class="state good">completed</span>`)
 	assert.Contains(t, body, `<span class="state good">all is well</span>`)
 	assert.Contains(t, body, `<rect class="good"`)
-	v.until("/ns/default/now", `0 <small>open</small>`)
+	v.until("/ns/default/now", `<a href="/ns/default/executions">0</a> <small>open</small>`)
 	body = v.until("/ns/default/now", `<a href="/ns/default/schedules/each-minute">each-minute</a>`)
 	assert.Contains(t, body, `<rect class="due"`)
 	assert.Less(t, len(body), 150_000)

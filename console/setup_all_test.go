@@ -14,7 +14,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
-	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -24,9 +23,6 @@ type installation struct {
 	cluster *roles.Cluster
 	// grpc is where Temporal's clients find the gateway.
 	grpc string
-	// names are those of the installation, and conn is a connection that may do everything.
-	names subjects.Names
-	conn  *nats.Conn
 }
 
 // visitAll runs everything, with a console, until the end of the test.
@@ -40,7 +36,7 @@ func visitAll(t *testing.T) *installation {
 	names := natstest.Names(t)
 	cluster, err := roles.Open(t.Context(), conn, names, topology.Settings{Shards: 2}, roles.Options{Logger: log, Version: "1.2.3"})
 	require.NoError(t, err)
-	all := &installation{cluster: cluster, names: names, conn: conn.Conn}
+	all := &installation{cluster: cluster}
 	doors, address := all.doors(t)
 	front, ready, err := cluster.Frontend(roles.SearchOptions{Dir: t.TempDir()})
 	require.NoError(t, err)
@@ -55,7 +51,7 @@ func visitAll(t *testing.T) *installation {
 	api, err := client.New(other, client.Config{Prefix: names.Prefix(), Identity: "test"})
 	require.NoError(t, err)
 	transport := &http.Transport{DisableKeepAlives: true}
-	all.visitor = &visitor{t: t, url: "http://" + address, http: &http.Client{Transport: transport, Timeout: patience}, api: api}
+	all.visitor = &visitor{t: t, url: "http://" + address, http: &http.Client{Transport: transport, Timeout: patience}, api: api, names: names, conn: conn.Conn}
 	return all
 }
 

@@ -61,8 +61,9 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"console":                  {"console/internal/pages", "console/internal/rest", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/loopback", "internal/webserver"},
 		"console/internal/refusal": {"schedule"},
 		"console/internal/speaker": {"client", "subjects"},
-		"console/internal/pages":   {"console/internal/readable", "console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "internal/apitext", "internal/diagnosis", "internal/taskqueue"},
-		"console/internal/rest":    {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
+		"console/internal/pages": {"console/internal/readable", "console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "subjects",
+			"internal/apitext", "internal/deadletter", "internal/diagnosis", "internal/ical", "internal/taskqueue"},
+		"console/internal/rest": {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
 
 		"console/internal/readable": {"internal/jsontext", "internal/payload"},
 

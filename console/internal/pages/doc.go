@@ -4,14 +4,15 @@
 // [Pages] is the handler. Each page asks a frontend, by a client that speaks for whoever has sent the request, and shows what it answers. A form is a
 // request of the API, and leads back to its page.
 //
-// How the installation is, nobody at a frontend knows: pages ask NATS for that, as the commands "carillon cluster" do. What many look at is found out
-// once for all connections of a user, and kept for some seconds.
+// No frontend knows how the installation is, nor its dead letters: pages ask NATS for these, as the commands "carillon cluster" and "carillon dlq" do. What
+// many look at is found out once for a connection, and kept for some seconds.
 //
 // # What comes from others is hostile
 //
 // IDs, notes and inputs are texts that anybody may have chosen. The templates escape them, and the content-security policy lets nothing in but the
 // files of the binary: no script, style or picture from elsewhere, and none inside a page.
 //
-// Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/speaker, schedule, specproc/prose, internal/apitext, internal/diagnosis
-// and internal/taskqueue. It must never decide what a frontend decides.
+// Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/speaker, schedule, subjects,
+// specproc/prose, internal/apitext, internal/deadletter, internal/diagnosis, internal/ical and internal/taskqueue. It must never decide what a frontend
+// decides.
 package pages

@@ -35,7 +35,10 @@ func (p *Pages) banner(r *http.Request, namespace string) *banner {
 	if err != nil {
 		return nil
 	}
-	now := p.config.Now()
+	return bannerOf(&d, p.config.Now())
+}
+
+func bannerOf(d *schedule.NamespaceDescription, now time.Time) *banner {
 	switch {
 	case d.Deleting:
 		return &banner{Deleting: true}

@@ -91,11 +91,7 @@ func backlogOf(f *diagnosis.Facts, namespace string, now time.Time) (rows []back
 		if q.Waiting+q.Held == 0 || len(rows) == backlogShown {
 			continue
 		}
-		row := backlogRow{Name: q.Name, HasWorker: q.Worker, Waiting: q.Waiting, Held: q.Held}
-		if !q.Oldest.IsZero() {
-			row.Oldest = rounded(max(now.Sub(q.Oldest), 0))
-		}
-		rows = append(rows, row)
+		rows = append(rows, backlogRow{q.Name, q.Worker, q.Waiting, q.Held, waitText(q.Oldest, now)})
 	}
 	return rows, waiting
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -45,10 +48,8 @@ func (p *Pages) health(ctx context.Context, asks *speaker.Speaker) (*diagnosis.F
 		}
 		facts, err := diagnosis.Gather(ctx, diagnosis.Config{Conn: asks.Conn, JS: asks.JS, Names: asks.Names, Now: p.config.Now})
 		switch {
-		case errors.Is(err, context.DeadlineExceeded):
-			return nil, errNoAnswer
 		case err != nil:
-			return nil, err
+			return nil, ofNATS(err)
 		case !facts.NATS.JetStream:
 			return nil, errNoLook
 		}
@@ -60,6 +61,22 @@ var (
 	errAway     = schedule.Errorf(schedule.CodeUnavailable, "NATS is away: there is no connection")
 	errNoAnswer = schedule.Errorf(schedule.CodeUnavailable, "JetStream does not answer in time; it does not answer users without the right to ask it either")
 )
+
+// ofNATS returns what an error of a request to JetStream means for people.
+func ofNATS(err error) error {
+	var failure *schedule.Error
+	switch {
+	case err == nil, errors.As(err, &failure):
+		return err
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return errNoLook
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrNoResponders):
+		return errNoAnswer
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionReconnecting):
+		return errAway
+	}
+	return schedule.Errorf(schedule.CodeUnavailable, "%v", err)
+}
 
 // healthOf judges facts as "carillon cluster health" does.
 func healthOf(f *diagnosis.Facts) *healthView {

@@ -57,6 +57,10 @@ func New(config Config) *Pages {
 	}
 	p.mux.Handle("GET /static/", http.StripPrefix("/static/", kept(http.FileServerFS(files))))
 	p.addNow()
+	p.addCluster()
+	p.addLetters()
+	p.addCalendars()
+	p.addNamespaces()
 	p.addSchedules()
 	p.addRuns()
 	p.addScheduleParts()

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -41,10 +42,12 @@ func parsed() map[string]*template.Template {
 // section is a group of pages in the navigation: the last part of the address of its first page in a namespace, and its name.
 type section struct{ Path, Name string }
 
-var sections = []section{{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}, {"executions", "Executions"}, {"task-queues", "Task queues"}}
+var sections = []section{
+	{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}, {"executions", "Executions"}, {"task-queues", "Task queues"}, {"calendars", "Calendars"},
+}
 
 // aboutAll are the sections that are not about one namespace.
-var aboutAll = []section{}
+var aboutAll = []section{{"namespaces", "Namespaces"}, {"cluster", "Cluster"}, {"dead-letters", "Dead letters"}}
 
 // answer is a page to show, or a place to go to.
 type answer struct {
@@ -125,7 +128,12 @@ func sectionOf(of string) string {
 	if len(parts) < 4 {
 		return ""
 	}
-	return parts[3]
+	return cmp.Or(belongs[parts[3]], parts[3])
+}
+
+// belongs has the sections of pages that are not below the address of theirs.
+var belongs = map[string]string{
+	"new-schedule": "schedules", "new-calendar": "calendars", "new-namespace": "namespaces", "namespace": "namespaces",
 }
 
 var errNoPage = schedule.Errorf(schedule.CodeNotFound, "there is no such page")

@@ -225,6 +225,17 @@ var said = map[string]string{
 	"reset":               "This is the new run.",
 	"start":               "The execution has begun.",
 	"stop-batch":          "The operation is being stopped. What it has done stays done.",
+	"letter-replayed":     "The message has been sent again, and its letter is gone.",
+	"letter-superseded":   "The letter is gone. Nothing had to be sent: a newer message does the same.",
+	"letter-deleted":      "The letter is deleted.",
+	"calendar-created":    "The calendar is there.",
+	"calendar-saved":      "The calendar is changed. The schedules that use it adopt the change now.",
+	"calendar-deleted":    "The calendar is deleted.",
+	"frozen":              "The namespace is frozen.",
+	"unfrozen":            "The namespace acts again.",
+	"namespace-created":   "The namespace is there.",
+	"namespace-saved":     "The namespace is changed.",
+	"namespace-deleted":   "The namespace is being deleted. It is gone when its last schedule is.",
 }
 
 // remove deletes a schedule, and leads back to the list.

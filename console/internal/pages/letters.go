@@ -1,0 +1,137 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// lettersShown is how many dead letters the list has, the newest first.
+	lettersShown = 100
+	// lettersAtOnce is how many one request handles, and lettersTime bounds it. Failures are listed up to failuresShown.
+	lettersAtOnce, failuresShown = 1000, 10
+	lettersTime                  = 20 * time.Second
+)
+
+// letterChoice is the filter of the list.
+type letterChoice struct{ Pool, Namespace, Schedule, Workflow string }
+
+// letterList is the page with the dead letters of the installation.
+type letterList struct {
+	letterChoice
+	// Pools are those that there are.
+	Pools []string
+	Rows  []letterRow
+	// Count is how many the filter chooses, and More how many of them the page leaves out.
+	Count, More int
+	// Filter is the filter as a query of an address.
+	Filter string
+}
+
+// letterRow is a dead letter in a list.
+type letterRow struct {
+	Number, Address, Pool, Reason string
+	// About is the schedule or workflow that it is about, and AboutAddress its page; both may be empty.
+	About, AboutAddress string
+	At                  moment
+	Deliveries          uint64
+	Size                int
+}
+
+func (p *Pages) addLetters() {
+	const letters = Base + "{namespace}/dead-letters"
+	p.page("GET "+letters, p.letters)
+	p.page("GET "+letters+"/all", p.confirmLetters)
+	p.page("POST "+letters+"/all", p.handleLetters)
+	p.page("GET "+letters+"/{number}", p.letter)
+	p.page("POST "+letters+"/{number}/replay", p.replayLetter)
+	p.page("POST "+letters+"/{number}/delete", p.deleteLetter)
+}
+
+// reader returns what handles dead letters in the name of a user.
+func reader(asks *speaker.Speaker) *deadletter.Reader {
+	return deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity)
+}
+
+func choiceOf(r *http.Request) letterChoice {
+	value := func(name string) string { return strings.TrimSpace(r.FormValue(name)) }
+	return letterChoice{value("pool"), value("in"), value("schedule"), value("workflow")}
+}
+
+// filter returns the filter that a choice stands for. A schedule or a workflow is one of the namespace of the page, unless another one is named.
+// Otherwise, letters of no known namespace are among them.
+func (c *letterChoice) filter(namespace string) deadletter.Filter {
+	filter := deadletter.Filter{Pool: c.Pool, Namespace: c.Namespace, ScheduleID: c.Schedule, WorkflowID: c.Workflow}
+	if c.Schedule+c.Workflow != "" {
+		filter.Namespace = cmp.Or(c.Namespace, namespace)
+	}
+	return filter
+}
+
+// query returns the choice as the query of an address.
+func (c *letterChoice) query() url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{"pool": c.Pool, "in": c.Namespace, "schedule": c.Schedule, "workflow": c.Workflow} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return values
+}
+
+// list returns the letters that a choice selects, the newest first.
+func (c *letterChoice) list(ctx context.Context, asks *speaker.Speaker) ([]deadletter.Letter, error) {
+	ctx, cancel := context.WithTimeout(ctx, lettersTime)
+	defer cancel()
+	if pools := pools(); c.Pool != "" && !slices.Contains(pools, c.Pool) {
+		return nil, schedule.Invalid("pool", "%q is not one of %s", c.Pool, strings.Join(pools, ", "))
+	}
+	letters, err := reader(asks).List(ctx, c.filter(asks.Namespace()))
+	slices.Reverse(letters)
+	return letters, ofNATS(err)
+}
+
+// pools are the possible givers of letters.
+func pools() []string { return append(subjects.Pools(), deadletter.Worker) }
+
+// letters shows the dead letters that a filter chooses.
+func (p *Pages) letters(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	list := &letterList{letterChoice: choiceOf(r), Pools: pools()}
+	found, err := list.list(r.Context(), asks)
+	if err != nil {
+		return nil, err
+	}
+	list.Count, list.More, list.Filter = len(found), max(len(found)-lettersShown, 0), list.query().Encode()
+	now := p.config.Now()
+	for i := range found[:len(found)-list.More] {
+		list.Rows = append(list.Rows, letterOf(&found[i], asks.Namespace(), now))
+	}
+	return &answer{view: "letters", title: "Dead letters", data: list}, nil
+}
+
+func letterOf(l *deadletter.Letter, namespace string, now time.Time) letterRow {
+	row := letterRow{
+		Number: l.Number.String(), Address: address(namespace, "dead-letters", l.Number.String()), Pool: l.Pool, Reason: l.Reason,
+		At: momentOf(l.Time, now, time.UTC), Deliveries: l.Deliveries, Size: l.Size,
+	}
+	if l.TaskQueue != "" {
+		row.Pool += " (" + l.Namespace + "/" + l.TaskQueue + ")"
+	}
+	switch {
+	case l.ScheduleID != "":
+		row.About, row.AboutAddress = l.Namespace+"/"+l.ScheduleID, address(l.Namespace, "schedules", l.ScheduleID)
+	case l.WorkflowID != "":
+		row.About = l.Namespace + "/" + l.WorkflowID
+	}
+	return row
+}
