@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,90 @@ var scheduleJourneys = map[string]func(t *testing.T, j *journey){
 		j.sees("of 9")
 		j.clicks("Cancel")
 		j.sees("The backfill ends")
+	},
+	"edit with a diff": func(t *testing.T, j *journey) {
+		j.make(t, "to-differ", daily)
+		j.goes("/ns/default/schedules/to-differ")
+		j.clicks("Edit")
+		j.types("text", "spec: {cron: [0 10 * * *]}\naction: {type: log, taskQueue: default}\n")
+		j.sees("What would change") // while one types
+		j.sees("+    - 0 10 * * *")
+		j.clicks("Save")
+		j.sees("The change is made.")
+	},
+	"a line of a crontab": func(t *testing.T, j *journey) {
+		j.goes("/ns/default/new-schedule")
+		j.clicks("From a crontab")
+		j.types("line", "30 25 * * * /usr/bin/backup --all")
+		j.sees("25")
+		j.types("line", "30 2 * * mon /usr/bin/backup --all")
+		j.sees("at 02:30 on Mondays")
+		j.clicks("Change it as YAML")
+		j.sees("As YAML")
+		j.clicks("Create")
+		j.sees("The schedule is there.")
+		d, err := j.api.Describe(t.Context(), "backup")
+		require.NoError(t, err)
+		assert.Equal(t, "exec", d.Action.Type)
+	},
+	"search with a mistake": func(t *testing.T, j *journey) {
+		j.make(t, "to-find", daily)
+		j.goes("/ns/default/schedules")
+		j.types("query", "idd = 'to-find'")
+		j.clicks("Search")
+		j.sees("there is no field idd: did you mean id?")
+		j.clicks("id starts_with 'report-'") // a hint is a search
+		j.sees("No schedule is found.")
+		j.types("query", "id = 'to-find'")
+		j.clicks("Search")
+		j.sees("at 09:00 every day")
+	},
+	"bulk pause": func(t *testing.T, j *journey) {
+		for _, id := range []string{"bulk-a", "bulk-b", "bulk-c"} {
+			j.make(t, id, daily)
+		}
+		j.goes("/ns/default/schedules?query=id+starts_with+'bulk-'")
+		j.sees("bulk-c")
+		for _, id := range []string{"bulk-a", "bulk-c"} {
+			j.do(chromedp.Click(`input[value="`+id+`"]`, chromedp.NodeVisible))
+		}
+		j.clicks("Preview")
+		j.sees("2 schedules now")
+		j.types("note", "moving the database")
+		j.clicks("pause 2 schedules")
+		j.sees("The bulk operation has begun.")
+		j.sees("2 of 2")
+		for id, paused := range map[string]bool{"bulk-a": true, "bulk-b": false, "bulk-c": true} {
+			d, err := j.api.Describe(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, paused, d.State.Paused, id)
+		}
+		j.clicks("Background jobs")
+		j.sees("chosen one by one")
+	},
+	"choices outlive a look": func(t *testing.T, j *journey) {
+		j.make(t, "to-choose", daily)
+		j.goes("/ns/default/schedules?query=id+%3D+'to-choose'")
+		j.sees("to-choose")
+		j.do(chromedp.Click(`input[value="to-choose"]`, chromedp.NodeVisible))
+		require.NoError(t, j.api.Pause(t.Context(), "to-choose", ""))
+		j.sees("paused") // without a click
+		assert.True(t, is[bool](j, `document.querySelector('input[value="to-choose"]').checked`))
+	},
+	"audit": func(t *testing.T, j *journey) {
+		j.make(t, "to-audit", schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}})
+		require.NoError(t, j.api.Pause(t.Context(), "to-audit", ""))
+		j.goes("/ns/default/schedules/to-audit")
+		j.clicks("Audit")
+		j.do(chromedp.Click("main button.main"))
+		j.sees("All is explained")
+	},
+	"copy": func(t *testing.T, j *journey) {
+		j.make(t, "to-copy", daily)
+		j.goes("/ns/default/schedules/to-copy")
+		j.clicks("Copy")
+		j.sees("carillon schedule create to-copy")
+		j.sees("--cron '0 9 * * *'")
 	},
 	"a month": func(t *testing.T, j *journey) {
 		j.make(t, "monthly", schedule.Spec{Cron: []string{"15 6 1 * *"}})

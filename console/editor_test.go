@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,4 +100,73 @@ func TestEditConflict(t *testing.T) {
 	assert.Equal(t, []string{"0 3 * * *"}, d.Spec.Cron)
 	assert.Equal(t, 400, v.submit(path, url.Values{"text": {text("4")}, "token": {"x"}}).status)
 	assert.Equal(t, 404, v.open("/ns/default/schedules/none/edit").status)
+}
+
+// TestWaysToSayWhen fills in the fields of a calendar, and a time.
+func TestWaysToSayWhen(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	fields := url.Values{
+		"id": {"a"}, "hour": {"9"}, "minute": {"15"}, "dayOfWeek": {"monn"}, "at": {"2099-06-01T12:00"}, "timeZone": {"Europe/Berlin"}, "type": {"log"},
+		"taskQueue": {"default"}, "overlap": {"buffer_one"}, "catchupWindow": {"1h"}, "jitter": {"10s"}, "request": {"r"}, "do": {"create"},
+	}
+	assert.Contains(t, v.submit("/ns/default/new-schedule", fields).body, "<code>spec.calendars[0].dayOfWeek</code>")
+	fields.Set("dayOfWeek", "mon")
+	fields.Set("timeZone", "Nowhere")
+	assert.Contains(t, v.submit("/ns/default/new-schedule", fields).body, "<code>spec.timeZone</code>")
+	fields.Set("timeZone", "Europe/Berlin")
+	fields.Set("at", "noon")
+	assert.Contains(t, v.submit("/ns/default/new-schedule", fields).body, "<code>spec.at</code>")
+	fields.Set("at", "2099-06-01T12:00")
+	require.Contains(t, v.submit("/ns/default/new-schedule", fields).body, "The schedule is there.")
+	d, err := v.api.Describe(t.Context(), "a")
+	require.NoError(t, err)
+	assert.Equal(t, "2099-06-01T10:00:00Z", d.Spec.At[0].Format(time.RFC3339), "noon in Berlin")
+	assert.Equal(t, schedule.CalendarField("mon"), d.Spec.Calendars[0].DayOfWeek)
+	assert.Equal(t, schedule.OverlapBufferOne, d.Policies.Overlap)
+	assert.Equal(t, time.Hour, d.Policies.CatchupWindow.Std())
+}
+
+func TestNewScheduleFromACrontab(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	const path = "/ns/default/new-schedule?as=crontab"
+	fields := url.Values{"line": {"61 2 * * * /usr/bin/backup"}, "timeZone": {"Europe/Berlin"}, "taskQueue": {"default"}, "request": {"r"}, "do": {"create"}}
+	assert.Contains(t, v.submit(path, fields).body, "<code>line</code>")
+	for _, line := range []string{"", "# nothing", "1 2 * * * a\n3 4 * * * b"} {
+		fields.Set("line", line)
+		assert.Contains(t, v.submit(path, fields).body, "with a command: give one")
+	}
+	fields.Set("line", "30 2 * * * /usr/bin/backup --all > /dev/null")
+	fields.Set("id", "nightly")
+	fields.Set("do", "preview")
+	shown := v.submit(path, fields)
+	assert.Contains(t, shown.body, "at 02:30 every day, Europe/Berlin")
+	assert.Contains(t, shown.body, "/usr/bin/backup --all")
+	assert.Contains(t, shown.body, "Change it as YAML")
+	fields.Set("do", "create")
+	require.Contains(t, v.submit(path, fields).body, "The schedule is there.")
+	d, err := v.api.Describe(t.Context(), "nightly")
+	require.NoError(t, err)
+	assert.Equal(t, "exec", d.Action.Type)
+}
+
+// TestEditShowsWhatWouldChange: the preview of a change has the lines that differ.
+func TestEditShowsWhatWouldChange(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.make(t, "a", daily)
+	const path = "/ns/default/schedules/a/edit"
+	page := v.open(path)
+	assert.NotContains(t, page.body, "What would change")
+	fields := url.Values{"token": {page.hidden(t, "token")}, "request": {"r"}, "do": {"preview"}}
+	fields.Set("text", "spec: {cron: [0 10 * * *]}\naction: {type: log, taskQueue: default}\nstate: {notes: <b>}\n")
+	shown := v.submit(path, fields)
+	assert.Contains(t, shown.body, `<span class="del">-    - 0 9 * * *</span>`)
+	assert.Contains(t, shown.body, `<span class="ins">&#43;    - 0 10 * * *</span>`)
+	assert.Contains(t, shown.body, "&lt;b&gt;")
+	fields.Set("text", "spec: {cron: [0 9 * * *]}\naction: {type: log, taskQueue: default}\n")
+	assert.Contains(t, v.submit(path, fields).body, "Nothing would change.")
+	fields.Set("text", "spec: {cron: [x]}\n")
+	assert.NotContains(t, v.submit(path, fields).body, "What would change")
 }

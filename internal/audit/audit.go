@@ -68,6 +68,8 @@ type Input struct {
 	// Slack is how long something may be in progress. That includes the time from when a change was requested, which is the
 	// recorded time, until it was made. It is also how far clocks may be apart.
 	Slack time.Duration
+	// Each is called for each time of the spec, in order, with what became of it. Nil means that nobody asks.
+	Each func(nominal time.Time, fate Fate)
 }
 
 // Report is the result of an audit.
@@ -231,6 +233,9 @@ func (a *auditor) walk() {
 	for t := range a.spec.Between(a.report.From, a.report.To, a.Description.Namespace+"-"+a.Description.ID) {
 		fate := a.fate(t)
 		a.report.Fates[fate]++
+		if a.Each != nil {
+			a.Each(t.Nominal, fate)
+		}
 		switch fate {
 		case Waiting:
 			waiting = append(waiting, t.Nominal)

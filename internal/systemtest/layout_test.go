@@ -62,7 +62,8 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"console/internal/refusal": {"schedule"},
 		"console/internal/speaker": {"client", "subjects"},
 		"console/internal/pages": {"console/internal/readable", "console/internal/refusal", "console/internal/speaker", "schedule", "specproc/prose", "subjects",
-			"internal/apitext", "internal/deadletter", "internal/diagnosis", "internal/ical", "internal/taskqueue"},
+			"internal/apitext", "internal/audit", "internal/deadletter", "internal/diagnosis", "internal/ical", "internal/importer", "internal/importer/crontab",
+			"internal/search/query", "internal/taskqueue"},
 		"console/internal/rest": {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
 
 		"console/internal/readable": {"internal/jsontext", "internal/payload"},

@@ -13,6 +13,6 @@
 // files of the binary: no script, style or picture from elsewhere, and none inside a page.
 //
 // Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/speaker, schedule, subjects,
-// specproc/prose, internal/apitext, internal/deadletter, internal/diagnosis, internal/ical and internal/taskqueue. It must never decide what a frontend
-// decides.
+// specproc/prose, internal/apitext, internal/audit, internal/deadletter, internal/diagnosis, internal/ical, internal/importer, internal/importer/crontab,
+// internal/search/query and internal/taskqueue. It must never decide what a frontend decides.
 package pages

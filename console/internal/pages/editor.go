@@ -1,10 +1,8 @@
 package pages
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
@@ -21,12 +19,19 @@ type editor struct {
 	draft
 	// Exists says that the schedule is there already; then ID does not change.
 	Exists bool
-	// AsText says that the schedule is written as YAML. FormAddress and TextAddress are the pages for both.
-	AsText                   bool
-	FormAddress, TextAddress string
+	// AsText says that the schedule is written as YAML, and AsCrontab that it is a line of a crontab. The addresses are those of the pages for each.
+	AsText, AsCrontab                        bool
+	FormAddress, TextAddress, CrontabAddress string
+	// Overlaps and Zones are what the fields offer.
+	Overlaps, Zones []string
+	// Lost is what a line of a crontab has that the schedule has not.
+	Lost []string
 	// Preview is what the schedule means, and Problem what is wrong with it; nil if there is no such thing, or nobody has asked.
 	Preview *preview
 	Problem *refusal.Refusal
+	// Changes are how the schedule would differ from what it is now; IsSame says that it would not.
+	Changes []diffLine
+	IsSame  bool
 	// Current is what the schedule is now, if somebody else has changed it meanwhile.
 	Current string
 }
@@ -39,81 +44,14 @@ type preview struct {
 	Zone     string
 }
 
-// draft is what somebody has written.
-type draft struct {
-	ID, Cron, Every, TimeZone, Type, TaskQueue, Input, Notes string
-	Paused                                                   bool
-	// Text is the schedule as YAML.
-	Text string
-	// Token is the version that they began with, and Request the ID of their request, so that sending a form twice makes one schedule.
-	Token, Request string
-}
-
-func draftOf(r *http.Request) draft {
-	value := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") }
-	return draft{
-		ID: value("id"), Cron: value("cron"), Every: value("every"), TimeZone: value("timeZone"), Type: value("type"), TaskQueue: value("taskQueue"),
-		Input: value("input"), Notes: value("notes"), Paused: value("paused") != "", Text: value("text"), Token: value("token"), Request: value("request"),
-	}
-}
-
-// formSpec is what the form knows of a spec.
-type formSpec struct {
-	Cron      []string       `json:"cron,omitempty"`
-	Intervals []formInterval `json:"intervals,omitempty"`
-	TimeZone  string         `json:"timeZone,omitempty"`
-}
-
-type formInterval struct {
-	Every string `json:"every"`
-}
-
-type formAction struct {
-	Type      string          `json:"type"`
-	TaskQueue string          `json:"taskQueue"`
-	Input     json.RawMessage `json:"input,omitempty"`
-}
-
-type formSchedule struct {
-	ID     string         `json:"id"`
-	Spec   formSpec       `json:"spec"`
-	Action formAction     `json:"action"`
-	State  schedule.State `json:"state"`
-}
-
-// request returns the request that the fields of the form stand for. What is wrong with a field is said as the API says it.
-func (d *draft) request() (request schedule.CreateRequest, err error) {
-	form := formSchedule{
-		ID: d.ID, Spec: formSpec{TimeZone: d.TimeZone}, Action: formAction{Type: d.Type, TaskQueue: d.TaskQueue},
-		State: schedule.State{Paused: d.Paused, Notes: d.Notes},
-	}
-	for line := range strings.SplitSeq(d.Cron, "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			form.Spec.Cron = append(form.Spec.Cron, line)
-		}
-	}
-	if d.Every != "" {
-		form.Spec.Intervals = []formInterval{{strings.TrimSpace(d.Every)}}
-	}
-	if input := strings.TrimSpace(d.Input); input != "" {
-		if !json.Valid([]byte(input)) {
-			return request, schedule.Invalid("action.input", `is not JSON: write a number, "text", {"field": "value"} or [1, 2]`)
-		}
-		form.Action.Input = json.RawMessage(input)
-	}
-	text, err := json.Marshal(form)
-	if err == nil {
-		err = apitext.DecodeJSON(text, &request)
-	}
-	return request, err
-}
-
 // decode returns the request that a page stands for.
 func (e *editor) decode() (request schedule.CreateRequest, err error) {
-	if !e.AsText {
+	switch {
+	case e.AsCrontab:
+		return e.crontab()
+	case !e.AsText:
 		return e.request()
-	}
-	if e.Exists {
+	case e.Exists:
 		err = apitext.DecodeYAML([]byte(e.Text), &request.Schedule)
 		request.ID = e.ID
 		return request, err
@@ -123,22 +61,26 @@ func (e *editor) decode() (request schedule.CreateRequest, err error) {
 
 // newSchedule shows the page for a new schedule.
 func (p *Pages) newSchedule(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	e := newEditor(speaker, r.URL.Query().Get("as") == "text")
+	e := newEditor(speaker, r.URL.Query().Get("as"))
 	e.Request = p.config.NewID()
 	e.TaskQueue, e.Text = "default", "id: my-schedule\nspec:\n  cron: [30 2 * * *]\n  timeZone: UTC\naction:\n  type: log\n  taskQueue: default\n"
 	return e.page("New schedule"), nil
 }
 
-func newEditor(speaker *speaker.Speaker, asText bool) *editor {
+// newEditor returns the page for a new schedule that is written in one of the ways.
+func newEditor(speaker *speaker.Speaker, as string) *editor {
 	form := address(speaker.Namespace(), "new-schedule")
-	return &editor{AsText: asText, FormAddress: form, TextAddress: form + "?as=text"}
+	return &editor{
+		AsText: as == "text", AsCrontab: as == "crontab", FormAddress: form, TextAddress: form + "?as=text", CrontabAddress: form + "?as=crontab",
+		Overlaps: overlaps(), Zones: zones,
+	}
 }
 
 func (e *editor) page(title string) *answer { return &answer{view: "editor", title: title, data: e} }
 
 // create makes a new schedule, or shows what it would be.
 func (p *Pages) create(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	e := newEditor(speaker, r.URL.Query().Get("as") == "text")
+	e := newEditor(speaker, r.URL.Query().Get("as"))
 	e.draft = draftOf(r)
 	request, err := e.decode()
 	if err == nil && r.PostFormValue("do") == "create" {
@@ -207,6 +149,11 @@ func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 		}
 	}
 	p.preview(r, speaker, e, &request, err)
+	if e.Problem == nil {
+		if err := e.addChanges(r, speaker, &request.Schedule); err != nil {
+			return nil, err
+		}
+	}
 	if e.Problem != nil && e.Problem.Field == "conflictToken" {
 		if err := p.showCurrent(r, speaker, e); err != nil {
 			return nil, err

@@ -41,6 +41,7 @@ type Pages struct {
 	times    *memo[comingFacts]
 	counts   *memo[executionsView]
 	spaces   *memo[schedule.NamespaceDescription]
+	filters  *memo[[]filter]
 }
 
 // New returns the handler.
@@ -49,7 +50,7 @@ func New(config Config) *Pages {
 		config: config, mux: http.NewServeMux(),
 		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[schedule.RunsReply](dataFresh, dataStale, config.Now),
 		times: newMemo[comingFacts](timesFresh, dataStale, config.Now), counts: newMemo[executionsView](timesFresh, dataStale, config.Now),
-		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now),
+		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now), filters: newMemo[[]filter](timesFresh, factsStale, config.Now),
 	}
 	files, err := fs.Sub(static, "static")
 	if err != nil {
@@ -65,6 +66,7 @@ func New(config Config) *Pages {
 	p.addRuns()
 	p.addScheduleParts()
 	p.addExecutions()
+	p.addJobs()
 	p.page("GET "+Base, func(*http.Request, *speaker.Speaker) (*answer, error) { return nil, errNoPage })
 	return p
 }
@@ -81,6 +83,7 @@ func (p *Pages) forget() {
 	p.runsPast.forget()
 	p.times.forget()
 	p.spaces.forget()
+	p.filters.forget()
 }
 
 // Close ends what is still being found out for pages, and waits for it. Pages that are asked for later may lack a part.
@@ -90,10 +93,12 @@ func (p *Pages) Close() {
 	p.times.close()
 	p.counts.close()
 	p.spaces.close()
+	p.filters.close()
 }
 
 func (p *Pages) addSchedules() {
 	p.page("GET "+Base+"{namespace}/schedules", p.schedules)
+	p.page("GET "+Base+"{namespace}/schedule-counts", p.scheduleCounts)
 	p.page("GET "+Base+"{namespace}/schedules/{id}", p.schedule)
 	p.page("GET "+Base+"{namespace}/new-schedule", p.newSchedule)
 	p.page("POST "+Base+"{namespace}/new-schedule", p.create)

@@ -43,7 +43,7 @@ func parsed() map[string]*template.Template {
 type section struct{ Path, Name string }
 
 var sections = []section{
-	{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}, {"executions", "Executions"}, {"task-queues", "Task queues"}, {"calendars", "Calendars"},
+	{"now", "Now"}, {"schedules", "Schedules"}, {"runs", "Runs"}, {"jobs", "Jobs"}, {"executions", "Executions"}, {"task-queues", "Task queues"}, {"calendars", "Calendars"},
 }
 
 // aboutAll are the sections that are not about one namespace.

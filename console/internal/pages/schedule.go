@@ -217,6 +217,8 @@ var said = map[string]string{
 	"skip":            "The next time will be skipped.",
 	"cancel":          "The run has been asked to stop.",
 	"terminate":       "The run is being ended.",
+	"bulk":            "The bulk operation has begun.",
+	"cancel-bulk":     "The bulk operation is being canceled.",
 	"delete":          "The schedule is deleted.",
 
 	"signal":              "The signal is in the history.",

@@ -34,6 +34,8 @@ func (p *Pages) addScheduleParts() {
 	const one = Base + "{namespace}/schedules/{id}/"
 	p.page("GET "+one+"calendar", p.scheduleCalendar)
 	p.page("GET "+one+"runs", p.runs)
+	p.page("GET "+one+"audit", p.scheduleAudit)
+	p.page("GET "+one+"copy", p.scheduleCopy)
 	p.page("GET "+one+"trigger", p.triggerForm)
 	p.page("POST "+one+"trigger", p.trigger)
 	p.page("GET "+one+"backfill", p.backfillForm)

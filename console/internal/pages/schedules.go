@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
@@ -15,9 +17,18 @@ const pageSize = 50
 
 // scheduleList is the page with the schedules of a namespace.
 type scheduleList struct {
-	// Query is what somebody searches for, and Refused why that cannot be.
-	Query, Refused string
+	// Filters are the common searches. Its Query is what somebody searches for.
+	filterList
+	// Sort is the order, and Sorts are those that there are.
+	Sort  string
+	Sorts []order
+	// Refused is why the search cannot be, and Place the query with a mark where it goes wrong.
+	Refused, Place string
+	Hints          []hint
+	Operations     []string
 	Rows           []scheduleRow
+	// Behind says that the search may not know of the last changes.
+	Behind bool
 	// Next is the address of the next page; empty on the last one.
 	Next string
 	// IsFirst says that this is the first page.
@@ -27,9 +38,12 @@ type scheduleList struct {
 // scheduleRow is a schedule in the list.
 type scheduleRow struct {
 	ID, Address, When, Action string
-	State                     state
-	Next                      moment
-	Last                      *outcome
+	// Pick is the ID of the field that chooses it.
+	Pick    string
+	State   state
+	Next    moment
+	Last    *outcome
+	Failure string
 }
 
 // state is whether a schedule acts, in one word, and the name of its colour.
@@ -42,12 +56,20 @@ type outcome struct {
 }
 
 func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	query, after := r.URL.Query().Get("query"), r.URL.Query().Get("after")
-	list := &scheduleList{Query: query, IsFirst: after == ""}
-	found, err := speaker.List(r.Context(), schedule.ListRequest{Query: query, PageSize: pageSize, PageToken: after})
+	values := r.URL.Query()
+	query, after := strings.TrimSpace(values.Get("query")), values.Get("after")
+	list := &scheduleList{
+		filterList: filterList{Filters: commonFilters, Query: query}, Sort: values.Get("sort"), Sorts: orders, Hints: hints, IsFirst: after == "",
+	}
+	for _, operation := range schedule.BulkOperations() {
+		list.Operations = append(list.Operations, string(operation))
+	}
+	a := &answer{view: "schedules", title: "Schedules", data: list}
+	asked := sorted(query, list.Sort)
+	found, err := speaker.List(r.Context(), schedule.ListRequest{Query: asked, PageSize: pageSize, PageToken: after})
 	if schedule.CodeOf(err) == schedule.CodeInvalidArgument && query != "" {
-		list.Refused = err.Error()
-		return &answer{view: "schedules", title: "Schedules", data: list}, nil
+		list.Refused, list.Place = err.Error(), pointed(query)
+		return a, nil
 	}
 	if err != nil {
 		return nil, err
@@ -56,16 +78,23 @@ func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, e
 	for i := range found.Schedules {
 		list.Rows = append(list.Rows, rowOf(&found.Schedules[i], now))
 	}
+	list.Behind = found.IndexBehind
 	if found.NextPageToken != "" {
-		list.Next = "?" + url.Values{"query": {query}, "after": {found.NextPageToken}}.Encode()
+		list.Next = queryOf("query", query, "sort", list.Sort, "after", found.NextPageToken)
 	}
-	return &answer{view: "schedules", title: "Schedules", data: list}, nil
+	return a, nil
 }
+
+// First returns the address of the first page, below that of the list.
+func (l *scheduleList) First() string { return queryOf("query", l.Query, "sort", l.Sort) }
+
+// SortedBy returns the address of the list in another order.
+func (l *scheduleList) SortedBy(by string) string { return queryOf("query", l.Query, "sort", by) }
 
 func rowOf(d *schedule.Description, now time.Time) scheduleRow {
 	row := scheduleRow{
 		ID: d.ID, Address: address(d.Namespace, "schedules", d.ID), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
-		State: stateOf(d),
+		State: stateOf(d), Pick: fmt.Sprintf("pick-%x", sha256.Sum256([]byte(d.ID)))[:21],
 	}
 	if next := d.Info.FutureActionTimes; len(next) > 0 && !d.State.Paused {
 		row.Next = momentOf(next[0], now, zoneOf(d))
@@ -73,6 +102,9 @@ func rowOf(d *schedule.Description, now time.Time) scheduleRow {
 	if recent := d.Info.RecentActions; len(recent) > 0 {
 		last := outcomeOf(&recent[len(recent)-1], now, zoneOf(d))
 		row.Last = &last
+		if failure := recent[len(recent)-1].Failure; failure != nil {
+			row.Failure = shortened(failure.Message)
+		}
 	}
 	return row
 }
@@ -114,4 +146,14 @@ func outcomeOf(run *schedule.Run, now time.Time, zone *time.Location) outcome {
 		o = outcome{string(schedule.StatusRunning), "busy", momentOf(run.StartTime, now, zone)}
 	}
 	return o
+}
+
+// messageShown is how many characters of a message a row has.
+const messageShown = 120
+
+func shortened(text string) string {
+	if letters := []rune(text); len(letters) > messageShown {
+		return string(letters[:messageShown]) + "…"
+	}
+	return text
 }

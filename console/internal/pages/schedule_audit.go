@@ -1,0 +1,216 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/internal/audit"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// auditSlack is the allowance for a running system, as that of carillon schedule audit.
+	auditSlack = 15 * time.Second
+	// auditPages bounds the events that an audit reads here, in pages of the largest size.
+	auditPages = 20
+	// auditTime bounds how long it reads.
+	auditTime = 20 * time.Second
+	// findingsShown and fatesShown bound the lists.
+	findingsShown, fatesShown = 100, 200
+)
+
+// auditing is the page that compares what should have happened with what did.
+type auditing struct {
+	scheduleHead
+	// From and To are the range as it was written, and Fate the one of the times that are listed; empty means all.
+	From, To, Fate string
+	Problem        *refusal.Refusal
+	Result         *auditResult
+}
+
+// auditResult is what an audit has found out.
+type auditResult struct {
+	// From and To are what was looked at: it begins with the last update at the earliest.
+	From, To moment
+	Findings []auditFinding
+	// MoreFindings is how many are not listed.
+	MoreFindings int
+	// Fates are the times of the spec by what became of them, and Manual what people have asked for.
+	Fates, Manual []fateCount
+	// Times are the newest of them, and MoreTimes is how many are not listed.
+	Times     []fatedTime
+	MoreTimes int
+}
+
+type auditFinding struct {
+	Kind, Source, Text string
+	Nominal            moment
+}
+
+// fateCount is how many times have a fate. Address lists those.
+type fateCount struct {
+	Word, Kind, Address string
+	Count               int
+	IsChosen            bool
+}
+
+// fatedTime is a time of the spec and what became of it.
+type fatedTime struct {
+	Nominal    moment
+	Word, Kind string
+}
+
+// kindsOfFates are the colours of those that are not quiet.
+var kindsOfFates = map[audit.Fate]string{
+	audit.Started: "good", audit.Skipped: "warn", audit.Missed: "bad", audit.Dropped: "bad", audit.Unexplained: "bad", audit.Waiting: "busy",
+}
+
+// scheduleAudit shows the form of an audit, and makes one if a range is given. An empty range is one without bounds.
+func (p *Pages) scheduleAudit(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	d, zone, err := described(r, speaker)
+	if err != nil {
+		return nil, err
+	}
+	values := r.URL.Query()
+	page := &auditing{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), "audit"), From: values.Get("from"), To: values.Get("to"), Fate: values.Get("fate")}
+	if values.Has("from") || values.Has("to") {
+		if err := p.auditRange(r, speaker, page, zone); err != nil {
+			refused := refusal.Of(err)
+			page.Problem = &refused
+		}
+	}
+	return &answer{view: "audit", title: "Audit of " + d.ID, data: page}, nil
+}
+
+func (p *Pages) auditRange(r *http.Request, speaker *speaker.Speaker, page *auditing, zone *time.Location) error {
+	ctx, cancel := context.WithTimeout(r.Context(), auditTime)
+	defer cancel()
+	from, err := timeField("from", page.From, zone)
+	if err != nil {
+		return err
+	}
+	to, err := timeField("to", page.To, zone)
+	if err != nil {
+		return err
+	}
+	in, err := auditInput(ctx, speaker, page.ID)
+	if err != nil {
+		return err
+	}
+	if in.From, in.To, in.Now = from, to, p.config.Now(); to.IsZero() {
+		in.To = in.Now
+	}
+	list := &fateList{fate: audit.Fate(strings.ReplaceAll(page.Fate, " ", "_")), now: in.Now, zone: zone}
+	in.Each = list.add
+	report, err := audit.Run(*in)
+	if err == nil {
+		page.Result = page.result(&report, list)
+	}
+	return err
+}
+
+// fateList keeps the newest times with a fate; an empty fate means all.
+type fateList struct {
+	fate  audit.Fate
+	now   time.Time
+	zone  *time.Location
+	times []fatedTime
+	all   int
+}
+
+func (l *fateList) add(nominal time.Time, fate audit.Fate) {
+	if l.fate != "" && l.fate != fate {
+		return
+	}
+	l.all++
+	l.times = append(l.times, fatedTime{momentOf(nominal, l.now, l.zone), wordOf(fate), kindOfFate(fate)})
+	if len(l.times) == 2*fatesShown {
+		l.times = slices.Clone(l.times[fatesShown:])
+	}
+}
+
+func wordOf(fate audit.Fate) string { return strings.ReplaceAll(string(fate), "_", " ") }
+
+func kindOfFate(fate audit.Fate) string {
+	if kind := kindsOfFates[fate]; kind != "" {
+		return kind
+	}
+	return "quiet"
+}
+
+// auditInput reads what an audit needs. The events come first: the description then covers what happens between the two.
+func auditInput(ctx context.Context, speaker *speaker.Speaker, id string) (*audit.Input, error) {
+	in := &audit.Input{Slack: auditSlack}
+	request := schedule.HistoryRequest{ID: id, PageSize: schedule.MaxPageSize}
+	for pages := 0; pages == 0 || request.PageToken != ""; pages++ {
+		if pages == auditPages {
+			return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the history has more than %d events, which is too long for a page: use carillon schedule audit %s",
+				auditPages*schedule.MaxPageSize, id)
+		}
+		reply, err := speaker.History(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		in.Events, request.PageToken = append(in.Events, reply.Events...), reply.NextPageToken
+	}
+	d, err := speaker.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	in.Description = &d
+	in.Calendars, err = calendarsOf(ctx, speaker, &d)
+	return in, err
+}
+
+// calendarsOf returns the named calendars that a schedule uses.
+func calendarsOf(ctx context.Context, speaker *speaker.Speaker, d *schedule.Description) (map[string]schedule.NamedCalendar, error) {
+	calendars := map[string]schedule.NamedCalendar{}
+	for _, use := range d.Info.Calendars {
+		calendar, err := speaker.DescribeCalendar(ctx, use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if calendar.ConflictToken != use.ConflictToken {
+			return nil, schedule.Errorf(schedule.CodeUnavailable, "%s does not go by the newest version of calendar %s yet: try again in a moment", d.ID, use.Name)
+		}
+		calendars[use.Name] = calendar.NamedCalendar
+	}
+	return calendars, nil
+}
+
+// result returns what the page shows of a report.
+func (a *auditing) result(report *audit.Report, list *fateList) *auditResult {
+	zone := list.zone
+	shown := &auditResult{From: momentOf(report.From, list.now, zone), To: momentOf(report.To, list.now, zone)}
+	for _, f := range report.Findings[:min(len(report.Findings), findingsShown)] {
+		shown.Findings = append(shown.Findings, auditFinding{string(f.Kind), f.Source, f.Text, momentOf(f.Nominal, list.now, zone)})
+	}
+	shown.MoreFindings = len(report.Findings) - len(shown.Findings)
+	for _, fate := range slices.Sorted(maps.Keys(report.Fates)) {
+		count := fateCount{wordOf(fate), kindOfFate(fate), a.listing(fate), report.Fates[fate], fate == list.fate}
+		if count.IsChosen {
+			count.Address = a.listing("")
+		}
+		shown.Fates = append(shown.Fates, count)
+	}
+	for _, fate := range slices.Sorted(maps.Keys(report.Manual)) {
+		shown.Manual = append(shown.Manual, fateCount{Word: wordOf(fate), Kind: kindOfFate(fate), Count: report.Manual[fate]})
+	}
+	shown.Times = list.times[max(0, len(list.times)-fatesShown):]
+	slices.Reverse(shown.Times)
+	shown.MoreTimes = list.all - len(shown.Times)
+	return shown
+}
+
+// listing returns the address of the times with a fate.
+func (a *auditing) listing(fate audit.Fate) string {
+	return fmt.Sprintf("?from=%s&to=%s&fate=%s", url.QueryEscape(a.From), url.QueryEscape(a.To), url.QueryEscape(string(fate)))
+}
