@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -30,8 +31,9 @@ type filterList struct {
 	Filters []filter
 	// Query is the search that is shown.
 	Query string
-	// IsCounted says that the counts are there.
+	// IsCounted says that somebody has counted, and Uncounted why that could not be.
 	IsCounted bool
+	Uncounted string
 }
 
 // countTime bounds how long the counts are waited for.
@@ -42,10 +44,11 @@ func (p *Pages) scheduleCounts(r *http.Request, asks *speaker.Speaker) (*answer,
 	ctx, cancel := context.WithTimeout(r.Context(), countTime)
 	defer cancel()
 	filters, err := p.filters.get(ctx, asks, func(ctx context.Context) ([]filter, error) { return counted(ctx, asks) })
-	if err != nil {
-		return nil, err
+	list := filterList{Filters: filters, Query: r.URL.Query().Get("query"), IsCounted: true}
+	if err != nil { // the searches are there all the same
+		list.Filters, list.Uncounted = commonFilters, refusal.Of(err).Message
 	}
-	return &answer{view: "schedule-counts", title: "Schedules by state", data: filterList{filters, r.URL.Query().Get("query"), true}}, nil
+	return &answer{view: "schedule-counts", title: "Schedules by state", data: list}, nil
 }
 
 func counted(ctx context.Context, asks *speaker.Speaker) (filters []filter, err error) {
