@@ -155,7 +155,7 @@ func (c *Client) explanation(err error) *schedule.Error {
 		return refused
 	case errors.Is(err, nats.ErrNoResponders):
 		return schedule.Errorf(schedule.CodeUnavailable,
-			"no frontend answers on %s: is `carillon server` or `carillon frontend` running there, with the prefix %q?",
+			"no frontend answers on %s: is `carillon server` or `carillon frontend` running there, with the prefix %q, and does NATS let the account of this user reach it?",
 			c.server(), c.names.Prefix())
 	case isTimeout(err), errors.Is(err, context.Canceled):
 		return schedule.Errorf(schedule.CodeUnavailable,

@@ -1,12 +1,13 @@
 package console
 
 import (
-	"context"
+	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,11 +15,12 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/access"
 	"github.com/carillon-scheduler/carillon/console/internal/pages"
 	"github.com/carillon-scheduler/carillon/console/internal/rest"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/frontend"
-	"github.com/carillon-scheduler/carillon/internal/loopback"
+	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/webserver"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -26,16 +28,20 @@ import (
 
 // Config says what a [Console] serves, and where.
 type Config struct {
-	// Listener is where clients connect: an address of this machine that no other one reaches. The console closes it.
+	// Listener is where clients connect. The console closes it.
 	Listener net.Listener
-	// API speaks for everybody who gets through, by the connection Conn and with the name Identity.
+	// TLS secures it; nil means plain text.
+	TLS *tls.Config
+	// Access says who gets in, and in whose name they act.
+	Access Access
+	// API speaks for the process, by the connection Conn and with the name Identity.
 	API      *client.Client
 	Conn     *nats.Conn
 	Identity string
 	Names    subjects.Names
-	// Services are those of Temporal, for the pages about executions.
+	// Services are those of Temporal, for the pages about executions. They act for whom the context says: see [callers.NewContext].
 	Services grpc.ClientConnInterface
-	// Temporal answers what is under no path of the console. Nil means that there is nothing else.
+	// Temporal answers what is under no path of the console, and acts like Services. Nil means that there is nothing else.
 	Temporal http.Handler
 	// Version is that of the release.
 	Version string
@@ -46,13 +52,28 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Access says who gets in. The zero value lets everybody in who reaches the listener, to act as the process.
+type Access struct {
+	// Users know the users of NATS, as whom people log in and act. Nil: nobody logs in.
+	Users *callers.Callers
+	// ProxyHeader names the header by which a proxy says who somebody is; empty if there is no such proxy. Everybody acts as the process then. It
+	// excludes Users.
+	ProxyHeader string
+	// Proxies are the addresses from which the header counts, and X-Forwarded-For.
+	Proxies []netip.Prefix
+	// Hosts are the names of the console, without a port. Those of this machine are always among them. Where people log in, any name will do.
+	Hosts []string
+}
+
 // Console is the HTTP server. [New] makes it.
 type Console struct {
 	config Config
 	server *http.Server
-	// own speaks for the process.
-	own   *speaker.Speaker
-	pages *pages.Pages
+	mux    *http.ServeMux
+	access *access.Access
+	pages  *pages.Pages
+	// process speaks for the process.
+	process *speaker.Speaker
 }
 
 // New returns a console that does nothing until Run is called. An error means that the connection has no JetStream, or that the table of verbs
@@ -61,28 +82,70 @@ func New(config Config) (*Console, error) {
 	if config.Now == nil {
 		config.Now = time.Now //permit:time.Now the default of the configuration
 	}
-	c := &Console{config: config}
-	stop := make(chan struct{})
-	own, err1 := speaker.New(speaker.Config{
-		API: config.API, Conn: config.Conn, Temporal: config.Services, Names: config.Names, Identity: config.Identity,
+	c := &Console{config: config, mux: http.NewServeMux()}
+	c.access = access.New(access.Config{
+		Users: config.Access.Users, ProxyHeader: config.Access.ProxyHeader, Proxies: config.Access.Proxies,
+		IsPage: c.isPage, ShowLogin: c.showLogin, Refuse: c.refuse, Now: config.Now, Logger: config.Logger,
 	})
-	c.own = own
+	stop := make(chan struct{})
+	own, err1 := c.own()
 	api, err2 := c.api(stop)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, errors.Join(err, config.Listener.Close())
 	}
-	mux := http.NewServeMux()
-	mux.Handle(rest.Base+"/", api)
-	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), Now: config.Now, NewID: uuid.NewString})
-	for _, path := range []string{"/{$}", pages.Base, "/static/"} {
-		mux.Handle(path, c.pages)
+	c.process = own
+	c.mux.Handle(rest.Base+"/", api)
+	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, Now: config.Now, NewID: uuid.NewString})
+	for _, path := range pagePaths {
+		c.mux.Handle(path, c.pages)
 	}
 	if config.Temporal != nil {
-		mux.Handle("/", config.Temporal)
+		c.mux.Handle("/", asking(config.Temporal))
 	}
-	c.server = webserver.New(ofThisMachine(http.NewCrossOriginProtection().Handler(mux)), config.Logger)
+	c.server = webserver.New(c.forOurHosts(http.NewCrossOriginProtection().Handler(c.access.Around(c.mux))), config.Logger)
+	c.server.TLSConfig = config.TLS
 	c.server.RegisterOnShutdown(func() { close(stop) })
 	return c, nil
+}
+
+// pagePaths are the patterns of what a person opens in a browser.
+var pagePaths = []string{"/{$}", pages.Base, "/static/"}
+
+// isPage reports whether a request is for a page.
+func (c *Console) isPage(r *http.Request) bool {
+	_, pattern := c.mux.Handler(r)
+	return slices.Contains(pagePaths, pattern) || r.URL.Path == "/login" || r.URL.Path == "/logout"
+}
+
+func (c *Console) showLogin(w http.ResponseWriter, r *http.Request, status int, form access.Form) {
+	c.pages.ShowLogin(w, r, status, pages.Login(form))
+}
+
+// refuse answers a request that is not let in, in the form that its sender reads.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, err *schedule.Error) {
+	if c.isPage(r) {
+		c.pages.Refuse(w, r, status, err)
+		return
+	}
+	rest.Refuse(w, status, err)
+}
+
+// asking lets Temporal's methods over HTTP act for whoever has sent a request. Credentials that a request of the process has beside that are left to them.
+func asking(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if visitor := access.Of(r.Context()); visitor.Asker != (callers.Asker{}) {
+			r = r.WithContext(callers.NewContext(r.Context(), visitor.Asker))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// own returns a speaker for the process.
+func (c *Console) own() (*speaker.Speaker, error) {
+	return speaker.New(speaker.Config{
+		API: c.config.API, Conn: c.config.Conn, Temporal: c.config.Services, Asker: callers.Asker{IsProcess: true}, Names: c.config.Names,
+		Identity: c.config.Identity,
+	})
 }
 
 func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
@@ -90,7 +153,7 @@ func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rest.New(rest.Config{Verbs: verbs, Version: c.config.Version, Stop: stop, Client: func(r *http.Request) (*client.Client, error) {
+	return rest.New(rest.Config{Verbs: verbs, Version: c.config.Version, Stop: stop, Stream: c.access.Stream, Client: func(r *http.Request) (*client.Client, error) {
 		asks, err := c.speaker(r)
 		if err != nil {
 			return nil, err
@@ -99,59 +162,57 @@ func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
 	}})
 }
 
-// speaker returns who asks by a request. Whoever sends it may say who they are, for the event history; that proves nothing.
+// speaker returns a speaker for whoever has sent a request.
+//
+//   - For a user of NATS, it has the connection of that user, and the name that NATS knows.
+//   - For somebody whom a proxy names, it is the process with that name.
+//   - For anybody else it is the process. They may say who they are, for the event history; that proves nothing.
 func (c *Console) speaker(request *http.Request) (*speaker.Speaker, error) {
-	identity := request.Header.Get(schedule.HeaderIdentity)
-	if identity == "" {
-		return c.own, nil
+	visitor := access.Of(request.Context())
+	if visitor == nil {
+		return nil, errNobody
 	}
-	return c.own.As(identity)
+	if visitor.Connection.Conn != nil {
+		return c.speakerOf(visitor)
+	}
+	name := visitor.Name
+	if name == "" {
+		name = request.Header.Get(schedule.HeaderIdentity)
+	}
+	if name == "" {
+		return c.process, nil
+	}
+	return c.process.As(name)
 }
 
-// Run serves until ctx ends. Then it finishes the requests in progress, within Config.Drain. All its goroutines have ended when it returns.
-func (c *Console) Run(ctx context.Context) error {
-	c.config.Logger.InfoContext(ctx, "serving the console", "address", c.config.Listener.Addr().String())
-	failed := make(chan error, 1)
-	go func() { failed <- c.server.Serve(c.config.Listener) }()
-	select {
-	case err := <-failed:
-		c.pages.Close()
-		return fmt.Errorf("console: serve HTTP: %w", err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Drain)
-	defer cancel()
-	if err := c.server.Shutdown(drain); err != nil {
-		_ = c.server.Close() // the connections of whoever is not done
-	}
-	<-failed
-	c.pages.Close()
-	return nil
-}
+// errNobody is for the pages that somebody sees before it is known who they are.
+var errNobody = schedule.Errorf(schedule.CodePermissionDenied, "nobody has logged in")
 
-// ofThisMachine refuses requests for other hosts. The page of a stranger can give its own name the address of this machine, and a browser would
-// take this server for that of the page.
-func ofThisMachine(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if !isLoopback(request.Host) {
-			http.Error(w, "This server is for its own machine: use localhost, 127.0.0.1 or [::1] as its name.", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, request)
+// speakerOf returns a speaker for a user of NATS.
+func (c *Console) speakerOf(visitor *access.Visitor) (*speaker.Speaker, error) {
+	api, err := client.New(visitor.Connection.Conn, client.Config{
+		Namespace: c.config.API.Namespace(), Prefix: c.config.Names.Prefix(), Identity: visitor.Name, Refusals: visitor.Connection.Refusals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return speaker.New(speaker.Config{
+		API: api, Conn: visitor.Connection.Conn, Temporal: c.config.Services, Asker: visitor.Asker, Names: c.config.Names, Identity: visitor.Name,
 	})
 }
 
-// isLoopback reports whether a host, with or without a port, is a name of this machine.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// namespace returns the one that whoever has sent a request sees first.
+func (c *Console) namespace(r *http.Request) string {
+	if visitor := access.Of(r.Context()); visitor != nil && visitor.Namespace != "" {
+		return visitor.Namespace
 	}
-	return loopback.IsHost(trimBrackets(host))
+	return c.config.API.Namespace()
 }
 
-func trimBrackets(host string) string {
-	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
-		return host[1 : len(host)-1]
+// who returns who has sent a request, and whether they can log out.
+func who(r *http.Request) (name string, canLogOut bool) {
+	if visitor := access.Of(r.Context()); visitor != nil {
+		return visitor.Name, visitor.HasSession
 	}
-	return host
+	return "", false
 }

@@ -108,8 +108,12 @@ func New(config Config) (*Gateway, error) {
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // Conn returns a connection to the services WorkflowService and OperatorService for this process: a call of a method is a call of a function, and
-// is allowed what the same call over the network would be. It answers as long as Run runs, and is safe for concurrent use.
+// is allowed what the same call over the network would be, unless its context says who asks: see [callers.NewContext]. It answers as long as Run runs,
+// and is safe for concurrent use.
 func (g *Gateway) Conn() grpc.ClientConnInterface { return g.inline }
+
+// Callers returns what knows the users of NATS, for another server of this process. Run closes it.
+func (g *Gateway) Callers() *callers.Callers { return g.callers }
 
 func closeListeners(config *Config) {
 	if config.GRPC != nil {

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
+	"net/netip"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 )
@@ -19,27 +23,91 @@ const (
 )
 
 // consoleOptions are the flags of the commands that run a console.
-type consoleOptions struct{ address string }
+type consoleOptions struct {
+	address, cert, key string
+	insecure           bool
+	auth               string
+	header             string
+	proxies, hosts     []string
+}
 
 func (o *consoleOptions) define(cmd *cobra.Command) {
 	addFlags(cmd, "Console", func(flags *pflag.FlagSet) {
-		flags.StringVar(&o.address, "console", defaultConsole, "serve the console and the HTTP API on `ADDRESS` of this machine; off for nowhere")
+		flags.StringVar(&o.address, "console", defaultConsole, "serve the console and the HTTP API on `ADDRESS`; off for nowhere")
+		flags.StringVar(&o.cert, "console-cert", "", "serve it over TLS only, with the certificate of `FILE`")
+		flags.StringVar(&o.key, "console-key", "", "`FILE` of the key of that certificate")
+		flags.BoolVar(&o.insecure, "console-insecure", false, "serve it on another address than loopback also without a certificate")
+		o.auth = authAuto
+		flags.Var(flagconf.NewEnum(&o.auth, authAuto, authNATS, authNone), "console-auth", "let people in by `MODE`: nats lets them log in as users "+
+			"of NATS, whose permissions count; none lets everybody act as this process; auto is none if only this machine or a proxy that names "+
+			"people (--console-proxy-header) gets in, and nats otherwise")
+		flags.StringVar(&o.header, "console-proxy-header", "", "let a proxy say by the header `NAME` who somebody is, to act as this process")
+		flags.StringArrayVar(&o.proxies, "console-proxy-from", nil, "trust proxies with an address in `CIDR`: that header and X-Forwarded-For "+
+			"count only from there; repeatable; with a header, loopback if not given")
+		flags.StringArrayVar(&o.hosts, "console-host", nil, "answer to the name `HOST` besides those of this machine; repeatable; where people log in, "+
+			"to any")
 	})
 }
 
 func (o *consoleOptions) isOff() bool { return o.address == off }
 
-// listen opens the listener of a console. Whoever reaches it may do what this process may, so no other machine must.
-func (o *consoleOptions) listen(ctx context.Context) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(o.address)
+// listen opens the listener of a console, and says who gets in.
+func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig, err error) {
+	host, port, err := net.SplitHostPort(o.address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
 	if err != nil {
-		return nil, usagef("--console: %q is not an address: use HOST:PORT, such as %s, or off", o.address, defaultConsole)
+		return config, usagef("--console: %q is not an address: use HOST:PORT, such as %s, or off", o.address, defaultConsole)
 	}
-	if !loopback.IsHost(host) {
-		return nil, usagef("--console: %s can be reached from other machines, and the console asks nobody who they are: use an address of this "+
-			"machine, such as %s", o.address, defaultConsole)
+	if config, err = o.access(loopback.IsHost(host)); err != nil {
+		return config, err
 	}
-	return listen(ctx, "console", o.address, "name another address by --console, or do without by --console off")
+	if config.TLS, err = o.certificate(); err != nil {
+		return config, err
+	}
+	if config.TLS == nil && !o.insecure && len(o.proxies) == 0 && !loopback.IsHost(host) {
+		return config, usagef("--console: %s can be reached from other machines: give --console-cert and --console-key for that, the addresses of a "+
+			"proxy with a certificate by --console-proxy-from, or --console-insecure to do without encryption", o.address)
+	}
+	config.Listener, err = listen(ctx, "console", o.address, "name another address by --console, or do without by --console off")
+	return config, err
+}
+
+// access says who gets in.
+func (o *consoleOptions) access(isLoopback bool) (config roles.ConsoleConfig, err error) {
+	config = roles.ConsoleConfig{ProxyHeader: o.header, Hosts: o.hosts}
+	config.LogIn = o.auth == authNATS || o.auth == authAuto && !isLoopback && o.header == ""
+	if o.header != "" && config.LogIn {
+		return config, usagef("--console-proxy-header lets a proxy say who somebody is, and --console-auth %s lets people log in: give one of them", authNATS)
+	}
+	proxies := o.proxies
+	if o.header != "" && len(proxies) == 0 {
+		proxies = []string{"127.0.0.0/8", "::1/128"}
+	}
+	for _, text := range proxies {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return config, usagef("--console-proxy-from: %q is no range of addresses: use ADDRESS/BITS, such as 10.1.2.3/32", text)
+		}
+		config.Proxies = append(config.Proxies, prefix)
+	}
+	return config, nil
+}
+
+// certificate reads the certificate of the flags. Without one it returns nil.
+func (o *consoleOptions) certificate() (*tls.Config, error) {
+	if o.cert == "" && o.key == "" {
+		return nil, nil
+	}
+	if o.cert == "" || o.key == "" {
+		return nil, usagef("--console-cert and --console-key belong together")
+	}
+	certificate, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		return nil, usagef("--console-cert, --console-key: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}, nil
 }
 
 // consoleCommand runs the console on its own.
@@ -50,11 +118,12 @@ func (a *app) consoleCommand() *cobra.Command {
 		if o.isOff() {
 			return roles.Role{}, usagef("--console: a console needs an address")
 		}
-		listener, err := o.listen(cmd.Context())
+		config, err := o.listen(cmd.Context())
 		if err != nil {
 			return roles.Role{}, err
 		}
-		return c.Console(roles.ConsoleConfig{Listener: listener, Identity: a.global.identity, Drain: roleDrain})
+		config.Identity, config.Drain = a.global.identity, roleDrain
+		return c.Console(config)
 	})
 	o.define(cmd)
 	return cmd

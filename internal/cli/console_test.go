@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -75,7 +77,7 @@ func TestConsoleErrors(t *testing.T) {
 		code int
 		line string
 	}{
-		"0.0.0.0:0":           {ExitUsage, "error: --console: 0.0.0.0:0 can be reached from other machines, and the console asks nobody who they are"},
+		"0.0.0.0:0":           {ExitUsage, "error: --console: 0.0.0.0:0 can be reached from other machines: give --console-cert and --console-key for that"},
 		":8233":               {ExitUsage, "error: --console: :8233 can be reached from other machines"},
 		"8233":                {ExitUsage, `error: --console: "8233" is not an address: use HOST:PORT, such as 127.0.0.1:8233, or off`},
 		taken.Addr().String(): {ExitFailure, "error: --console: the port of " + taken.Addr().String() + " is in use\nhint: name another address by --console"},
@@ -84,6 +86,72 @@ func TestConsoleErrors(t *testing.T) {
 		assert.Equal(t, test.code, p.run(t.Context(), "server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error", "--console", address), address)
 		assert.Contains(t, p.stderr.String(), test.line, address)
 	}
+}
+
+// TestWhoComesIn: nobody must log in where only this machine or a proxy comes, unless the operator says otherwise.
+func TestWhoComesIn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options    consoleOptions
+		isLoopback bool
+		logIn      bool
+		proxies    int
+		wrong      string
+	}{
+		"this machine":            {consoleOptions{auth: authAuto}, true, false, 0, ""},
+		"all machines":            {consoleOptions{auth: authAuto}, false, true, 0, ""},
+		"always":                  {consoleOptions{auth: authNATS}, true, true, 0, ""},
+		"never":                   {consoleOptions{auth: authNone}, false, false, 0, ""},
+		"a proxy here":            {consoleOptions{auth: authAuto, header: "X-User"}, true, false, 2, ""},
+		"a proxy elsewhere":       {consoleOptions{auth: authAuto, header: "X-User", proxies: []string{"10.0.0.0/8"}}, false, false, 1, ""},
+		"a proxy before a login":  {consoleOptions{auth: authAuto, proxies: []string{"10.0.0.0/8"}}, false, true, 1, ""},
+		"a proxy and a login":     {consoleOptions{auth: authNATS, header: "X-User"}, true, false, 0, "give one of them"},
+		"an address and no range": {consoleOptions{auth: authAuto, proxies: []string{"10.0.0.1"}}, false, false, 0, `--console-proxy-from: "10.0.0.1" is no range`},
+	} {
+		config, err := test.options.access(test.isLoopback)
+		if test.wrong != "" {
+			assert.ErrorContains(t, err, test.wrong, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, test.logIn, config.LogIn, name)
+		assert.Len(t, config.Proxies, test.proxies, name)
+	}
+}
+
+// TestConsoleOverTLS lets people log in as users of the embedded server.
+func TestConsoleOverTLS(t *testing.T) {
+	t.Parallel()
+	ca := natstest.NewAuthority(t)
+	ca.Issue("server")
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(config, []byte(`authorization { users: [ { user: service, password: s }, { user: ann, password: a } ] }`), 0o600))
+	env := map[string]string{"CARILLON_PASSWORD": "s", "CARILLON_CONSOLE_CERT": ca.Path("server.pem"), "CARILLON_CONSOLE_KEY": ca.Path("server.key")}
+	server := startDaemonIn(t, env, "server", "--port", "-1", "--log-level", "error", "--data", t.TempDir(), "--nats-config", config, "--user", "service",
+		"--grpc", off, "--console", "127.0.0.1:0", "--console-auth", "nats")
+	at := server.output(t, `console +(https://\S+) \(log in as a NATS user\)`)
+	text, err := os.ReadFile(ca.Path("ca.pem"))
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(text))
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	for password, want := range map[string]int{"a": http.StatusSeeOther, "b": http.StatusUnauthorized} {
+		response, err := browser.PostForm(at+"/login", url.Values{"user": {"ann"}, "password": {password}})
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, want, response.StatusCode)
+		assert.Equal(t, "max-age=31536000", response.Header.Get("Strict-Transport-Security"))
+		if want == http.StatusSeeOther {
+			assert.Regexp(t, `^__Host-carillon=\S+; Path=/; HttpOnly; Secure; SameSite=Lax$`, response.Header.Get("Set-Cookie"))
+		}
+	}
+	server.stopped(t)
+	var p process
+	assert.Equal(t, ExitFailure, p.run(t.Context(), "server", "--port", "-1", "--data", t.TempDir(), "--log-level", "error", "--grpc", off, "--console", "127.0.0.1:0",
+		"--console-auth", "nats"))
+	assert.Contains(t, p.stderr.String(), "console: people must log in, and the NATS server has no users")
 }
 
 // TestConsoleShowsRuns: what somebody triggers, backfills and skips in the console shows on its pages.

@@ -203,26 +203,28 @@ func (a *app) serverStages(
 
 // serverDoors returns the gateway and the console, unless they are off, and tells the terminal where they are.
 func (a *app) serverDoors(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) (doors roles.Stage, err error) {
-	config := roles.ConsoleConfig{Identity: a.global.identity, Drain: serverDrain}
+	var with roles.ConsoleConfig
 	if !o.gateway.isOff() {
 		serves, err := o.gateway.listen(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.gateway, serves.Drain = serves, serverDrain
-		role, gateway, err := cluster.Gateway(serves)
+		role, made, err := cluster.Gateway(serves)
 		if err != nil {
 			return nil, err
 		}
-		config.Gateway, doors = gateway, append(doors, role)
+		with.Gateway, doors = made, append(doors, role)
 	}
 	if o.console.isOff() {
 		return doors, nil
 	}
-	if config.Listener, err = o.console.listen(ctx); err != nil {
+	config, err := o.console.listen(ctx)
+	if err != nil {
 		return nil, err
 	}
-	c.console = config.Listener.Addr()
+	c.console = config
+	config.Gateway, config.Identity, config.Drain = with.Gateway, a.global.identity, serverDrain
 	role, err := cluster.Console(config)
 	return append(roles.Stage{role}, doors...), err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -29,8 +28,8 @@ type terminal struct {
 	ready <-chan struct{}
 	// gateway is where Temporal's clients find the server. Its listeners are nil if they do not.
 	gateway roles.GatewayConfig
-	// console is where the console is; nil if it is not served.
-	console net.Addr
+	// console is where the console is. Its listener is nil if it is not served.
+	console roles.ConsoleConfig
 
 	demo       []schedule.CreateRequest
 	from       live.Position
@@ -138,10 +137,17 @@ func (c *terminal) gatewayText() string {
 
 // consoleText says where the console is.
 func (c *terminal) consoleText() string {
-	if c.console == nil {
+	if c.console.Listener == nil {
 		return "not served"
 	}
-	return "http://" + c.console.String()
+	scheme, who := "http://", ""
+	if c.console.TLS != nil {
+		scheme = "https://"
+	}
+	if c.console.LogIn {
+		who = " (log in as a NATS user)"
+	}
+	return scheme + c.console.Listener.Addr().String() + who
 }
 
 // clientFlags are the flags that a client needs to reach this server.

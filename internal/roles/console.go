@@ -2,7 +2,9 @@ package roles
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console"
@@ -13,6 +15,14 @@ import (
 type ConsoleConfig struct {
 	// Listener is where clients connect. The role closes it.
 	Listener net.Listener
+	// TLS secures it; nil means plain text.
+	TLS *tls.Config
+	// LogIn lets in only people and programs with the credentials of a NATS user, to act as that user.
+	LogIn bool
+	// ProxyHeader, Proxies and Hosts are as in [console.Access].
+	ProxyHeader string
+	Proxies     []netip.Prefix
+	Hosts       []string
 	// Gateway answers Temporal's methods, and runs as a role of this process. Nil lets the console have one of its own, which nobody else reaches.
 	Gateway *gateway.Gateway
 	// Identity names whoever does not say who they are, for the event history.
@@ -31,8 +41,12 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 		_ = config.Listener.Close()
 		return Role{}, err
 	}
+	access := console.Access{ProxyHeader: config.ProxyHeader, Proxies: config.Proxies, Hosts: config.Hosts}
+	if config.LogIn {
+		access.Users = config.Gateway.Callers()
+	}
 	served, err := console.New(console.Config{
-		Listener: config.Listener, API: api, Conn: conn, Names: c.Names, Identity: config.Identity, Services: config.Gateway.Conn(),
+		Listener: config.Listener, TLS: config.TLS, Access: access, API: api, Conn: conn, Names: c.Names, Identity: config.Identity, Services: config.Gateway.Conn(),
 		Temporal: config.Gateway.Handler(), Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
 	})
 	if err != nil {

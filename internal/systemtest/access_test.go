@@ -41,7 +41,7 @@ func newFence(t *testing.T) *fence {
 	t.Setenv("CARILLON_TLS_CERT", ca.Path("server.pem"))
 	t.Setenv("CARILLON_TLS_KEY", ca.Path("server.key"))
 	t.Setenv("CARILLON_TLS_CA", ca.Path("ca.pem"))
-	for _, user := range []string{"OPERATOR", "SERVICE", "WORKER", "BILLING", "BILLING_WORKER", "BILLING_READER", "BILLING_INVOICES", "SYS"} {
+	for _, user := range []string{"OPERATOR", "SERVICE", "WORKER", "BILLING", "BILLING_WORKER", "BILLING_READER", "BILLING_VIEWER", "BILLING_INVOICES", "SYS"} {
 		t.Setenv("CARILLON_"+user+"_PASSWORD", passwordOf(user))
 	}
 	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = "../../deploy/nats/carillon.conf" })

@@ -42,7 +42,7 @@ func (p *Pages) addNow() {
 		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			namespace := r.PathValue("namespace")
 			if namespace == "" {
-				namespace = p.config.Namespace
+				namespace = p.config.First(r)
 			}
 			http.Redirect(w, r, address(namespace, "now"), http.StatusSeeOther)
 		})

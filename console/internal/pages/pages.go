@@ -2,6 +2,7 @@ package pages
 
 import (
 	"embed"
+	"errors"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -23,8 +24,11 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 type Config struct {
 	// Speaker returns who asks by a request, in any namespace. The error goes to them.
 	Speaker func(*http.Request) (*speaker.Speaker, error)
-	// Namespace is the one that somebody sees first.
+	// Namespace is the usual one, and First returns the one that somebody sees first.
 	Namespace string
+	First     func(*http.Request) string
+	// Who returns who somebody is, and whether they can log out. An empty name is not shown.
+	Who func(*http.Request) (name string, canLogOut bool)
 	// Now is the clock.
 	Now func() time.Time
 	// NewID returns IDs of requests.
@@ -131,12 +135,24 @@ func kept(next http.Handler) http.Handler {
 
 // ServeHTTP answers one request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
+	protect(w.Header())
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(r.ParseForm(), &tooLong) {
+		p.Refuse(w, r, http.StatusRequestEntityTooLarge, schedule.Errorf(schedule.CodeInvalidArgument, "the form has more than %d bytes", maxForm))
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+// maxForm is how many bytes a form may have: the largest request of the API, escaped.
+const maxForm = 3 << 20
+
+// protect says to a browser what it must not do with a page.
+func protect(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
-	p.mux.ServeHTTP(w, r)
 }
 
 // address returns the path of a page in a namespace.

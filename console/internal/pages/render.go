@@ -61,6 +61,11 @@ type answer struct {
 // frame is what every page has around it.
 type frame struct {
 	Title, Namespace string
+	// Who is the name of whoever sees the page; empty if nobody knows. CanLogOut says that they can log out.
+	Who       string
+	CanLogOut bool
+	// IsLogin says that nobody has logged in yet, so that no other page is there for them.
+	IsLogin bool
 	// Sections and AboutAll are the navigation, and Section is the path of the one that this page belongs to.
 	Sections, AboutAll []section
 	Section            string
@@ -106,11 +111,12 @@ func (p *Pages) made(r *http.Request, make func(*http.Request, *speaker.Speaker)
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answer) {
 	namespace := r.PathValue("namespace")
 	if schedule.ValidateNamespace(namespace) != nil {
-		namespace = p.config.Namespace
+		namespace = p.config.First(r)
 	}
+	who, canLogOut := p.config.Who(r)
 	var text bytes.Buffer
 	err := views[a.view].Execute(&text, frame{
-		Title: a.title, Namespace: namespace, Sections: sections, AboutAll: aboutAll, Section: sectionOf(r.URL.Path), Now: p.config.Now(),
+		Title: a.title, Who: who, CanLogOut: canLogOut, IsLogin: a.view == viewLogin, Namespace: namespace, Sections: sections, AboutAll: aboutAll, Section: sectionOf(r.URL.Path), Now: p.config.Now(),
 		Banner: p.banner(r, namespace), Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {

@@ -60,6 +60,11 @@ func problemOf(err error) problem {
 	}
 }
 
+// Refuse answers with an error, as all of the API does, but with another status.
+func Refuse(w http.ResponseWriter, status int, err *schedule.Error) {
+	refuse(w, &problemError{status, err})
+}
+
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, err error) {
 	told := problemOf(err)

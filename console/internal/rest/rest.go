@@ -23,6 +23,8 @@ type Config struct {
 	Client func(*http.Request) (*client.Client, error)
 	// Stop ends all live events when it is closed.
 	Stop <-chan struct{}
+	// Stream counts a live stream of events, and may refuse one that is too many. leave is called when it has ended.
+	Stream func(*http.Request) (leave func(), err error)
 }
 
 // API is the handler of everything under [Base]. [New] makes one. It is safe for concurrent use.

@@ -65,6 +65,12 @@ func (a *API) watch(w http.ResponseWriter, request *http.Request) {
 		refuse(w, err)
 		return
 	}
+	leave, err := a.config.Stream(request)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer leave()
 	id := request.PathValue("id")
 	live, err := speaker.Watch(ctx, id)
 	if err != nil {

@@ -1,9 +1,10 @@
 // Package speaker is for whom a page asks, and by which connections.
 //
-// It may import client and subjects. Only package console and console/internal/pages import it. It must never decide who somebody is.
+// It may import client, internal/callers and subjects. Only package console and console/internal/pages import it. It must never decide who somebody is.
 package speaker
 
 import (
+	"context"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -36,8 +38,9 @@ type Config struct {
 	// API is a client for the native API that uses Conn.
 	API  *client.Client
 	Conn *nats.Conn
-	// Temporal has the services of Temporal, and acts for the user.
+	// Temporal has the services of Temporal, and Asker says for whom they act.
 	Temporal grpc.ClientConnInterface
+	Asker    callers.Asker
 	Names    subjects.Names
 	// Identity names the user.
 	Identity string
@@ -49,10 +52,22 @@ func New(config Config) (*Speaker, error) {
 	if err != nil {
 		return nil, err
 	}
+	services := asking{config.Temporal, config.Asker}
 	return &Speaker{
-		Client: config.API, Workflows: workflowservice.NewWorkflowServiceClient(config.Temporal),
-		Operator: operatorservice.NewOperatorServiceClient(config.Temporal), Conn: config.Conn, JS: js, Names: config.Names, Identity: config.Identity,
+		Client: config.API, Workflows: workflowservice.NewWorkflowServiceClient(services),
+		Operator: operatorservice.NewOperatorServiceClient(services), Conn: config.Conn, JS: js, Names: config.Names, Identity: config.Identity,
 	}, nil
+}
+
+// asking has the services for one who asks.
+type asking struct {
+	grpc.ClientConnInterface
+	asker callers.Asker
+}
+
+// Invoke calls a method in the name of who asks.
+func (a asking) Invoke(ctx context.Context, method string, request, response any, options ...grpc.CallOption) error {
+	return a.ClientConnInterface.Invoke(callers.NewContext(ctx, a.asker), method, request, response, options...)
 }
 
 // patience is how long a person waits for NATS.

@@ -1,0 +1,184 @@
+package access
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/callers"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+func TestMain(m *testing.M) { natstest.Main(m) }
+
+var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func credentials(t *testing.T, user string) callers.Credentials {
+	t.Helper()
+	of, err := callers.Password(user, "p")
+	require.NoError(t, err)
+	return of
+}
+
+// TestSessionsEnd: by the logout, by idleness and by age. The last session of a user takes the connection with it.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	var forgotten []string
+	s := newSessions(func(c callers.Credentials) { forgotten = append(forgotten, c.Name()) })
+	first, second := s.begin(credentials(t, "ann"), "", begin), s.begin(credentials(t, "ann"), "team", begin)
+	assert.NotEqual(t, first, second)
+	one := s.find(first, true, begin)
+	require.NotNil(t, one)
+	s.remove(first)
+	assert.Nil(t, s.find(first, true, begin))
+	assert.Error(t, one.over.Err())
+	assert.Empty(t, forgotten, "the other session needs the connection")
+	assert.Equal(t, "team", s.find(second, true, begin).namespace)
+
+	now := begin.Add(maxIdle - time.Second)
+	assert.NotNil(t, s.find(second, false, now), "it is not a person")
+	assert.Nil(t, s.find(second, true, now.Add(time.Second)), "it was idle")
+	s.sweep(now.Add(time.Second))
+	assert.Equal(t, []string{"ann"}, forgotten)
+
+	third := s.begin(credentials(t, "bob"), "", begin)
+	for now = begin; now.Sub(begin) < maxAge; now = now.Add(time.Hour) {
+		require.NotNil(t, s.find(third, true, now))
+	}
+	assert.Nil(t, s.find(third, true, now), "it is old")
+	s.clear()
+	assert.Equal(t, []string{"ann", "bob"}, forgotten)
+}
+
+// TestSessionsAreBounded: the idlest goes, and no user takes the place of the others.
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSessions(func(callers.Credentials) {})
+	other := s.begin(credentials(t, "bob"), "", begin)
+	first := s.begin(credentials(t, "ann"), "", begin.Add(time.Second))
+	for n := range maxSessions {
+		s.begin(credentials(t, "ann"), "", begin.Add(time.Minute+time.Duration(n)*time.Millisecond))
+	}
+	assert.Len(t, s.of, maxOfUser+1)
+	assert.Nil(t, s.find(first, true, begin))
+	assert.NotNil(t, s.find(other, true, begin))
+	for n := range maxSessions {
+		s.begin(credentials(t, "user-"+string(rune('a'+n%26))+strings.Repeat("x", n/26)), "", begin.Add(time.Hour))
+	}
+	assert.Len(t, s.of, maxSessions)
+	assert.Nil(t, s.find(other, true, begin))
+}
+
+// TestLimiter: a sender may do so much at once, and then again with time. Others have limits of their own, as long as there is room.
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(0.5, 2)
+	allow := func(sender any, now time.Time) (time.Duration, bool) {
+		wait, _, allowed := l.allow(sender, now)
+		return wait, allowed
+	}
+	for range 2 {
+		_, allowed := allow("a", begin)
+		assert.True(t, allowed)
+	}
+	wait, allowed := allow("a", begin)
+	assert.False(t, allowed)
+	assert.Equal(t, 2*time.Second, wait)
+	_, allowed = allow("b", begin)
+	assert.True(t, allowed)
+	_, allowed = allow("a", begin.Add(wait))
+	assert.True(t, allowed)
+
+	for n := range 2 * maxBuckets {
+		allow(n, begin.Add(time.Hour))
+	}
+	assert.LessOrEqual(t, len(l.of), maxBuckets+1)
+	_, allowed = allow("late", begin.Add(time.Hour))
+	assert.False(t, allowed, "it shares the limit of all who came too late")
+	_, allowed = allow("later", begin.Add(2*time.Hour))
+	assert.True(t, allowed)
+	assert.LessOrEqual(t, len(l.of), 2)
+}
+
+// TestSuccessCountsNot: what is undone has not happened.
+func TestSuccessCountsNot(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(0.5, 2)
+	for range 10 {
+		_, undo, allowed := l.allow("a", begin)
+		require.True(t, allowed)
+		undo()
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	var s streams
+	for range maxStreams - 1 {
+		_, allowed := s.enter("a")
+		require.True(t, allowed)
+	}
+	leave, allowed := s.enter("a")
+	require.True(t, allowed)
+	_, allowed = s.enter("a")
+	assert.False(t, allowed)
+	other, allowed := s.enter("b")
+	assert.True(t, allowed)
+	other()
+	assert.Len(t, s.of, 1)
+	leave()
+	_, allowed = s.enter("a")
+	assert.True(t, allowed)
+}
+
+// TestSafe: a login leads to a page of this server, whatever the link says.
+func TestSafe(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"/", "/ns/default/schedules?query=a%20b", "/ns/a%2Fb/x"} {
+		assert.Equal(t, next, safe(next))
+	}
+	for _, next := range []string{
+		"", "x", "//evil.example", "///evil.example", `/\evil.example`, "https://evil.example/", "javascript:x", "/login", "/login?next=/", "/logout", "/%zz", "\t//x",
+	} {
+		assert.Equal(t, "/", safe(next), next)
+	}
+}
+
+// TestAddressOf: a proxy may say for whom it asks, and nobody else.
+func TestAddressOf(t *testing.T) {
+	t.Parallel()
+	a := New(Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}})
+	for name, test := range map[string]struct{ from, said, want string }{
+		"nobody between":        {"192.0.2.1:5", "", "192.0.2.1"},
+		"a claim":               {"192.0.2.1:5", "198.51.100.7", "192.0.2.1"},
+		"a proxy":               {"10.1.1.1:5", "198.51.100.7", "198.51.100.7"},
+		"two proxies":           {"10.1.1.1:5", "1.2.3.4, 198.51.100.7, 10.2.2.2", "198.51.100.7"},
+		"a proxy alone":         {"10.1.1.1:5", "", "10.1.1.1"},
+		"nonsense":              {"10.1.1.1:5", "198.51.100.7, x", "10.1.1.1"},
+		"a proxy over IPv6":     {"[::1]:5", "2001:db8::7", "2001:db8::7"},
+		"IPv4 within IPv6":      {"[::ffff:10.1.1.1]:5", "::ffff:198.51.100.7", "198.51.100.7"},
+		"an address of no form": {"@", "198.51.100.7", "invalid IP"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = test.from
+		r.Header.Set("X-Forwarded-For", test.said)
+		assert.Equal(t, test.want, a.addressOf(r), name)
+	}
+}
+
+// TestCookie: over TLS, the cookie is one that no other host and no plain connection can set.
+func TestCookie(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodGet, "https://c.example/", nil)
+	w := httptest.NewRecorder()
+	setCookie(w, r, "n")
+	assert.Equal(t, "__Host-carillon=n; Path=/; HttpOnly; Secure; SameSite=Lax", w.Header().Get("Set-Cookie"))
+	r.AddCookie(&http.Cookie{Name: cookiePlain, Value: "planted over a plain connection"})
+	assert.Empty(t, numberOf(r))
+}
