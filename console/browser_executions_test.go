@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -145,6 +146,24 @@ func TestJourneysOfExecutions(t *testing.T) {
 	of := browser(t)
 	s := visitShop(t)
 	for name, goes := range executionJourneys {
-		t.Run(name, func(t *testing.T) { goes(t, s.tab(t, of), s) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			goes(t, s.tab(t, of), s)
+		})
 	}
+}
+
+// TestPagesOfExecutionsAreAccessible: axe-core finds nothing wrong with the pages about executions and task queues.
+func TestPagesOfExecutionsAreAccessible(t *testing.T) {
+	t.Parallel()
+	axe, of := axe(t), browser(t)
+	s := visitShop(t)
+	open, failed, lonely := s.begin(t, orders, "open", "acme"), s.begin(t, orders, "failed", "never"), s.begin(t, nobody, "lonely", "acme")
+	s.awaitState(t, "open", "charged")
+	s.awaitStatus(t, "failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
+	job := "/ns/default/batches/j"
+	s.submit("/ns/default/new-batch?query=WorkflowId+%3D+%27none%27", url.Values{"operation": {"cancel"}, "reason": {"r"}, "request": {"j"}}).shows(t, "Batch operation")
+	s.areAccessible(t, of, axe, "/ns/default/executions", "/ns/default/executions?query=nonsense", open, open+"?order=oldest&timeline=table", failed, lonely,
+		open+"/signal", open+"/reset", lonely+"/query", "/ns/default/new-execution", "/ns/default/new-batch?query=WorkflowType+%3D+%27Order%27", "/ns/default/batches", job,
+		"/ns/default/task-queues", "/ns/default/task-queues/orders", "/ns/default/task-queues/nobody")
 }

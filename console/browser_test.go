@@ -288,25 +288,37 @@ func TestJourneys(t *testing.T) {
 // TestPagesAreAccessible: axe-core finds nothing wrong, in the light and in the dark. The variable CARILLON_AXE names its file.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
+	axe, of := axe(t), browser(t)
+	v := visit(t)
+	v.make(t, "a", daily)
+	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
+	v.areAccessible(t, of, axe, append([]string{
+		"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
+		"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
+	}, operationPages...)...)
+}
+
+// axe returns the script of axe-core. Without it, the test is skipped.
+func axe(t *testing.T) string {
+	t.Helper()
 	file := os.Getenv("CARILLON_AXE")
 	if file == "" {
 		t.Skip("CARILLON_AXE names no file with axe-core")
 	}
-	axe, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	of := browser(t)
-	v := visit(t)
-	v.make(t, "a", daily)
-	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
+	return string(text)
+}
+
+// areAccessible asserts that axe-core finds nothing wrong with pages.
+func (v *visitor) areAccessible(t *testing.T, of context.Context, axe string, paths ...string) {
+	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
-		for _, path := range append([]string{
-			"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
-			"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
-		}, operationPages...) {
+		for _, path := range paths {
 			j := v.tab(t, of)
 			tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 			j.goes(path)
-			is[any](j, string(axe)+"; 0")
+			is[any](j, axe+"; 0")
 			found, err := chromedp.Run(j.tab, chromedp.Evaluate[[]string](`axe.run().then(r =>
 				r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`, chromedp.EvalAwaitPromise))
 			require.NoError(t, err)

@@ -35,9 +35,11 @@ func order(ctx workflow.Context, customer string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: patience, RetryPolicy: &temporal.RetryPolicy{InitialInterval: 1, MaximumInterval: 1},
-	})
+	options := workflow.ActivityOptions{StartToCloseTimeout: patience, RetryPolicy: &temporal.RetryPolicy{InitialInterval: 1, MaximumInterval: 1}}
+	if customer == "later" {
+		options.TaskQueue = nobody
+	}
+	ctx = workflow.WithActivityOptions(ctx, options)
 	var receipt string
 	if err := workflow.ExecuteActivity(ctx, "charge", customer).Get(ctx, &receipt); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
+	sdkclient "go.temporal.io/sdk/client"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
@@ -51,7 +52,7 @@ func TestPageOfAnExecution(t *testing.T) {
 	address := s.begin(t, orders, "a", "acme")
 	s.awaitState(t, "a", "charged")
 	page := s.open(address)
-	page.shows(t, ">Running</span>", "<code>Order</code>", `&#34;acme&#34;`, "activity charge: completed in attempt 2", "WorkflowExecutionStarted", `/a/`+s.runOf(t, "a")+"/signal")
+	page.shows(t, ">Running</span>", "<code>Order</code>", `&#34;acme&#34;`, "<title>completed in attempt 2", "WorkflowExecutionStarted", `/a/`+s.runOf(t, "a")+"/signal")
 	assert.NotContains(t, page.body, "No worker polls")
 	assert.Contains(t, s.open("/ns/default/executions/a").body, s.runOf(t, "a"), "the latest run")
 	require.NoError(t, s.sdk.SignalWorkflow(t.Context(), "a", "", "paid", "thank you"))
@@ -111,6 +112,22 @@ func TestActsOnExecutions(t *testing.T) {
 	assert.Equal(t, 404, s.open("/ns/default/executions/none/"+s.runOf(t, "a")+"/query").status)
 }
 
+// TestPendingActivity: an activity that no worker takes is shown, can be paused, and goes on.
+func TestPendingActivity(t *testing.T) {
+	t.Parallel()
+	s := visitShop(t)
+	address := s.begin(t, orders, "a", "later")
+	natstest.Eventually(t, patience, "the activity is shown", func() bool { return strings.Contains(s.open(address).body, "waits for a worker") })
+	page := s.open(address)
+	page.shows(t, "No worker polls the task queue &#34;nobody&#34; for activities.", ">Pause</button>")
+	_, activity, _ := strings.Cut(page.body, `formaction="`)
+	activity, _, _ = strings.Cut(activity, `/pause"`)
+	s.submit(activity+"/pause", nil).shows(t, "The activity is paused", ">paused</span>", ">Unpause</button>")
+	s.submit(activity+"/unpause", nil).shows(t, "The activity goes on.", "waits for a worker")
+	s.submit(activity+"/reset", nil).shows(t, "The activity begins again")
+	assert.Equal(t, 404, s.submit(address+"/activities/none/pause", nil).status)
+}
+
 // TestNewExecution: a form starts an execution, once however often it is sent, and one starts again what has run.
 func TestNewExecution(t *testing.T) {
 	t.Parallel()
@@ -159,6 +176,12 @@ func TestBatchOfExecutions(t *testing.T) {
 	s.open("/ns/default/batches").shows(t, fields.Get("request"), ">completed</span>")
 	s.open("/ns/default/executions").shows(t, "Terminated 12</span>")
 	assert.Equal(t, 404, s.open("/ns/default/batches/none").status)
+
+	s.begin(t, orders, "to-pay", "acme")
+	s.awaitState(t, "to-pay", "charged")
+	paying := url.Values{"operation": {"signal"}, "name": {"paid"}, "input": {`"gold"`}, "reason": {"ticket 2"}, "request": {"pay"}}
+	s.submit("/ns/default/new-batch?query=WorkflowId+%3D+%27to-pay%27", paying).shows(t, "Batch operation: signal")
+	s.awaitStatus(t, "to-pay", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }
 
 // TestTaskQueues: who serves a queue, what waits there, and what nobody serves.
@@ -219,4 +242,29 @@ func TestHostileExecutions(t *testing.T) {
 	}
 	plain := s.open(run + "/events/1")
 	assert.Equal(t, "text/plain; charset=utf-8", plain.header.Get("Content-Type"))
+}
+
+// TestPagesStaySmall: a page has at most 150 kB, whatever the names and values are.
+func TestPagesStaySmall(t *testing.T) {
+	t.Parallel()
+	s := visitShop(t)
+	name := func(i int) string { return fmt.Sprint(strings.Repeat(`"`, 950), i) }
+	run := s.begin(t, name(0), "signaled", strings.Repeat(`"`, 100_000))
+	for i := range 110 {
+		require.NoError(t, s.sdk.SignalWorkflow(t.Context(), "signaled", "", name(i), strings.Repeat("<", 1_000)))
+	}
+	for i := range 60 {
+		_, err := s.sdk.ExecuteWorkflow(t.Context(), sdkclient.StartWorkflowOptions{ID: name(i), TaskQueue: name(i)}, name(i))
+		require.NoError(t, err)
+	}
+	for _, path := range []string{
+		run, run + "?order=oldest", run + "?timeline=table", run + "/reset", "/ns/default/executions", "/ns/default/task-queues",
+		"/ns/default/task-queues/" + url.PathEscape(name(0)), "/ns/default/new-batch?query=WorkflowType+%21%3D+%27x%27",
+	} {
+		got := s.open(path)
+		assert.Equal(t, 200, got.status, path)
+		assert.LessOrEqual(t, len(got.body), 150_000, path)
+	}
+	s.open(run).shows(t, "All of it")
+	assert.Greater(t, len(s.open(run+"/input").body), 100_000)
 }

@@ -50,9 +50,9 @@ func (p *Pages) batchForm(speaker *speaker.Speaker) *actForm {
 		Intro: "One thing is done to all executions that a query finds when the operation begins and when their turn comes, 100 a second.",
 		Fields: []actField{
 			{Name: "operation", Label: "What to do", Kind: "choice", Choices: operations, Value: operations[0].Value},
+			{Name: "reason", Label: "Reason", Required: true},
 			{Name: "name", Label: "Name of the signal", Hint: "Only for a signal."},
 			{Name: "input", Label: "Input of the signal", Kind: "json", Hint: jsonHint},
-			{Name: "reason", Label: "Reason", Required: true},
 		},
 	}
 }
@@ -175,15 +175,16 @@ func (p *Pages) batches(r *http.Request, speaker *speaker.Speaker) (*answer, err
 		return nil, err
 	}
 	found, err := speaker.Workflows.ListBatchOperations(ctx, &workflowservice.ListBatchOperationsRequest{
-		Namespace: speaker.Namespace(), PageSize: executionsShown, NextPageToken: token,
+		Namespace: speaker.Namespace(), PageSize: manyThings, NextPageToken: token,
 	})
 	if err != nil {
 		return nil, err
 	}
 	list, now := &batchList{IsFirst: len(token) == 0}, p.config.Now()
 	for _, b := range found.OperationInfo {
+		shown, _ := readable.Cut(b.GetJobId(), namesInList)
 		list.Rows = append(list.Rows, batchRow{
-			ID: b.GetJobId(), Address: address(speaker.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
+			ID: shown, Address: address(speaker.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
 			Start: momentOfProto(b.GetStartTime(), now), Close: momentOfProto(b.GetCloseTime(), now),
 		})
 	}

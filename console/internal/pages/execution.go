@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -45,6 +46,10 @@ type executionOne struct {
 	// Input, Result and Failure are texts; empty if there are none.
 	Input, Result, Failure text
 	History                *historyPart
+	// More says what is left out.
+	More []string
+	// allowance is for all but the history.
+	allowance allowance
 }
 
 // executionLink leads to another page. Label says how it is related.
@@ -63,19 +68,10 @@ type text struct {
 // How many bytes of a text a page shows: of an input or a result, and of a small thing of which there are many. How many of those a page shows.
 const (
 	longText    = 4_000
-	shortText   = 300
-	manyThings  = 50
+	shortText   = 200
+	manyThings  = 30
 	namesInList = 120
 )
-
-// textOf returns the beginning of a text, with the address of the whole text.
-func textOf(whole, all string, limit int) text {
-	shown, isCut := readable.Cut(whole, limit)
-	if !isCut {
-		all = ""
-	}
-	return text{shown, all}
-}
 
 // latest leads to the latest run of a workflow ID.
 func (p *Pages) latest(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
@@ -107,11 +103,12 @@ func (p *Pages) execution(r *http.Request, speaker *speaker.Speaker) (*answer, e
 		return nil, err
 	}
 	one := p.executionOne(speaker.Namespace(), d)
-	if one.IsOpen && !r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
-		one.Unserved = unserved(ctx, speaker, d)
-	}
 	if err := p.addEnds(ctx, speaker, one); err != nil {
 		return nil, err
+	}
+	one.addPending(speaker.Namespace(), d, p.config.Now())
+	if one.IsOpen && !r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
+		one.Unserved = unserved(ctx, speaker, d)
 	}
 	one.History, err = p.historyPart(ctx, r, speaker, one)
 	if err != nil {
@@ -128,8 +125,7 @@ func (p *Pages) executionOne(namespace string, d *workflowservice.DescribeWorkfl
 		Events: info.GetHistoryLength(), ID: id, RunID: run, Address: address(namespace, "executions", id, run), Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
 		State: stateOfExecution(info.GetStatus()), IsOpen: info.GetCloseTime() == nil, Took: tookOf(info, now),
 		Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Links: relatives(namespace, info), Facts: factsOf(d),
-		Memo: payloadFacts(info.GetMemo().GetFields()), Attributes: payloadFacts(info.GetSearchAttributes().GetIndexedFields()),
-		Task: pendingTaskOf(d.GetPendingWorkflowTask(), now),
+		Task: pendingTaskOf(d.GetPendingWorkflowTask(), now), allowance: allowance{summaryAllowance},
 	}
 	if !one.IsOpen {
 		one.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
@@ -137,16 +133,33 @@ func (p *Pages) executionOne(namespace string, d *workflowservice.DescribeWorkfl
 	if due := info.GetExecutionTime(); due != nil && due.AsTime().After(info.GetStartTime().AsTime()) {
 		one.Due = momentOf(due.AsTime(), now, time.UTC)
 	}
-	for _, a := range d.GetPendingActivities()[:min(len(d.GetPendingActivities()), manyThings)] {
-		one.Activities = append(one.Activities, activityOf(a, now))
-	}
-	for _, c := range d.GetPendingChildren()[:min(len(d.GetPendingChildren()), manyThings)] {
-		one.Children = append(one.Children, executionLink{c.GetWorkflowTypeName(), c.GetWorkflowId(), address(namespace, "executions", c.GetWorkflowId(), c.GetRunId())})
-	}
-	for _, c := range d.GetCallbacks()[:min(len(d.GetCallbacks()), manyThings)] {
-		one.Callbacks = append(one.Callbacks, fact{c.GetCallback().GetNexus().GetUrl(), c.GetState().String() + ", attempt " + whole(c.GetAttempt())})
-	}
 	return one
+}
+
+// addPending adds what an execution waits for, and what is attached to it, as far as there is room.
+func (e *executionOne) addPending(namespace string, d *workflowservice.DescribeWorkflowExecutionResponse, now time.Time) {
+	info := d.GetWorkflowExecutionInfo()
+	for _, a := range first(d.GetPendingActivities(), "pending activities", &e.More) {
+		e.Activities = append(e.Activities, e.allowance.activity(a, e.Address, now))
+	}
+	for _, c := range first(d.GetPendingChildren(), "pending children", &e.More) {
+		if there := address(namespace, "executions", c.GetWorkflowId(), c.GetRunId()); e.allowance.has(there) {
+			e.Children = append(e.Children, executionLink{e.allowance.short(c.GetWorkflowTypeName()), e.allowance.short(c.GetWorkflowId()), there})
+		}
+	}
+	for _, c := range first(d.GetCallbacks(), "callbacks", &e.More) {
+		e.Callbacks = append(e.Callbacks, fact{e.allowance.short(c.GetCallback().GetNexus().GetUrl()), c.GetState().String() + ", attempt " + whole(c.GetAttempt())})
+	}
+	e.Memo = e.allowance.payloads(info.GetMemo().GetFields())
+	e.Attributes = e.allowance.payloads(info.GetSearchAttributes().GetIndexedFields())
+}
+
+// first returns the first of many things, and notes how many there are besides.
+func first[T any](all []T, name string, more *[]string) []T {
+	if len(all) > manyThings {
+		*more = append(*more, "There are "+whole(len(all)-manyThings)+" more "+name+".")
+	}
+	return all[:min(len(all), manyThings)]
 }
 
 // relatives returns links to the parent, the first run and the schedule of an execution.
@@ -200,14 +213,13 @@ func factsOf(d *workflowservice.DescribeWorkflowExecutionResponse) (facts []fact
 	return facts
 }
 
-// payloadFacts returns named values, in the order of their names.
-func payloadFacts(fields map[string]*common.Payload) (facts []fact) {
-	for name, value := range fields {
-		shown, _ := readable.Cut(readable.Short(value), shortText)
-		facts = append(facts, fact{name, shown})
+// payloads returns named values, in the order of their names.
+func (a *allowance) payloads(fields map[string]*common.Payload) (facts []fact) {
+	names := slices.Sorted(maps.Keys(fields))
+	for _, name := range names[:min(len(names), manyThings)] {
+		facts = append(facts, fact{a.short(name), a.short(readable.Short(fields[name]))})
 	}
-	slices.SortFunc(facts, func(a, b fact) int { return cmp.Compare(a.Name, b.Name) })
-	return facts[:min(len(facts), manyThings)]
+	return facts
 }
 
 // addEnds adds the input of an execution, and what it ended with.
@@ -217,9 +229,9 @@ func (p *Pages) addEnds(ctx context.Context, speaker *speaker.Speaker, one *exec
 		return err
 	}
 	input, result, failed := inputOf(started), resultOf(ended), failureText(ended)
-	one.Input = textOf(input, one.Address+"/input", longText)
-	one.Result = textOf(result, one.Address+"/result", longText)
-	one.Failure = textOf(failed, one.Address+"/result", longText)
+	one.Input = one.allowance.long(input, one.Address+"/input")
+	one.Result = one.allowance.long(result, one.Address+"/result")
+	one.Failure = one.allowance.long(failed, one.Address+"/result")
 	attributes := started.GetWorkflowExecutionStartedEventAttributes()
 	base := strings.TrimSuffix(one.Address, url.PathEscape(one.RunID))
 	if before := attributes.GetContinuedExecutionRunId(); before != "" {

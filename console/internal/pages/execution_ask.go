@@ -1,16 +1,12 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strconv"
 	"time"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/query/v1"
 	"go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -111,79 +107,4 @@ func outcomeOfUpdate(outcome *update.Outcome, wait time.Duration) *actResult {
 	}
 	shown, _ := readable.Cut(readable.Payloads(outcome.GetSuccess()), answerShown)
 	return &actResult{"Answer", shown}
-}
-
-// pointsShown is how many workflow tasks a reset offers: the newest ones, and the first one.
-const pointsShown = 30
-
-// resetPoints adds to a form the workflow tasks after which a new run can begin.
-func resetPoints(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) error {
-	points, err := newestTasks(ctx, speaker, of)
-	if err != nil {
-		return err
-	}
-	field := &form.Fields[slices.IndexFunc(form.Fields, func(f actField) bool { return f.Name == "event" })]
-	for _, e := range points {
-		text := "event " + whole(e.GetEventId()) + ", " + e.GetEventTime().AsTime().Format("2006-01-02 15:04:05") + " UTC"
-		field.Choices = append(field.Choices, actChoice{whole(e.GetEventId()), text})
-	}
-	if len(field.Choices) == 0 {
-		field.Mistake = "cannot be chosen: no workflow task has been completed yet"
-		return nil
-	}
-	field.Choices[0].Label += ": the last one"
-	field.Value = cmp.Or(field.Value, field.Choices[0].Value)
-	return nil
-}
-
-// taskPages bounds how many pages of a history are read for the workflow tasks of a reset.
-const taskPages = 5
-
-// newestTasks returns the newest workflow tasks that a worker has completed, the newest one first, and the first one of the run.
-func newestTasks(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution) (tasks []*history.HistoryEvent, err error) {
-	for token, n := []byte(nil), 0; n < taskPages && len(tasks) < pointsShown; n++ {
-		page, err := speaker.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: speaker.Namespace(), Execution: of, NextPageToken: token,
-		})
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, tasksOf(page.GetHistory())...)
-		if token = page.GetNextPageToken(); len(token) == 0 {
-			return tasks[:min(len(tasks), pointsShown)], nil
-		}
-	}
-	tasks = tasks[:min(len(tasks), pointsShown)]
-	page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: speaker.Namespace(), Execution: of, MaximumPageSize: historyShown,
-	})
-	if first := tasksOf(page.GetHistory()); len(first) > 0 && !slices.ContainsFunc(tasks, func(e *history.HistoryEvent) bool { return e.GetEventId() == first[0].GetEventId() }) {
-		tasks = append(tasks, first[0])
-	}
-	return tasks, err
-}
-
-// tasksOf returns the workflow tasks among events that a reset can go to.
-func tasksOf(events *history.History) (tasks []*history.HistoryEvent) {
-	for _, e := range events.GetEvents() {
-		switch e.GetEventType() {
-		case enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, enums.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-			tasks = append(tasks, e)
-		}
-	}
-	return tasks
-}
-
-// resetExecution begins a new run, and leads to it.
-func resetExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
-	event, err := strconv.ParseInt(form.value("event"), 10, 64)
-	if err != nil {
-		form.mistake("event", "is not chosen")
-		return "", nil
-	}
-	reply, err := speaker.Workflows.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of, Reason: form.value("reason"), WorkflowTaskFinishEventId: event, RequestId: form.Request,
-		Identity: speaker.Identity,
-	})
-	return address(speaker.Namespace(), "executions", of.WorkflowId, reply.GetRunId()) + "?said=reset", err
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.temporal.io/api/common/v1"
@@ -205,24 +207,37 @@ func eachPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, vi
 
 // wholeEvent writes one event with all that it says.
 func wholeEvent(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
-	id, isThere := r.PathValue("event"), false
-	err := eachPage(ctx, r, speaker, func(events []*history.HistoryEvent) (bool, error) {
-		for _, e := range events {
-			if whole(e.GetEventId()) != id {
-				continue
-			}
-			isThere = true
-			event := readable.EventOf(e)
-			text := id + " " + event.Type + " " + e.GetEventTime().AsTime().Format(isoTime) + "\n"
-			for _, a := range event.Attributes {
-				text += "\n" + a.Name + ":\n" + a.Text + "\n"
-			}
-			return false, written(w, text, nil)
-		}
-		return true, nil
-	})
-	if err == nil && !isThere {
-		err = schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", id)
+	d, err := describe(ctx, speaker, executionOf(r))
+	if err != nil {
+		return err
 	}
-	return err
+	id, err := strconv.ParseInt(r.PathValue("event"), 10, 64)
+	if err != nil || id < 1 || id > d.GetWorkflowExecutionInfo().GetHistoryLength() {
+		return schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", r.PathValue("event"))
+	}
+	text, err := eventText(ctx, r, speaker, id, id <= d.GetWorkflowExecutionInfo().GetHistoryLength()/2)
+	return written(w, text, err)
+}
+
+// eventText returns all that an event says. It reads the history from the end that is nearer.
+func eventText(ctx context.Context, r *http.Request, speaker *speaker.Speaker, id int64, oldest bool) (string, error) {
+	for token := []byte(nil); ; {
+		events, next, err := historyPage(ctx, r, speaker, oldest, 0, token)
+		if err != nil {
+			return "", err
+		}
+		i := slices.IndexFunc(events, func(e *history.HistoryEvent) bool { return e.GetEventId() == id })
+		if token = next; i < 0 && len(token) > 0 {
+			continue
+		}
+		if i < 0 {
+			return "", nil
+		}
+		event := readable.EventOf(events[i])
+		text := whole(id) + " " + event.Type + " " + event.Time.Format(isoTime) + "\n"
+		for _, a := range event.Attributes {
+			text += "\n" + a.Name + ":\n" + a.Text + "\n"
+		}
+		return text, nil
+	}
 }

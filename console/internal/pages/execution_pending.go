@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +23,9 @@ import (
 // activityRow is an activity that has not ended.
 type activityRow struct {
 	ID, Type, TaskQueue string
-	State               state
+	// Address is where its buttons lead.
+	Address string
+	State   state
 	// Attempt is such as "2 of 5".
 	Attempt                  string
 	Started, Heartbeat, Next moment
@@ -39,10 +42,11 @@ type pendingTask struct {
 	Started   moment
 }
 
-func activityOf(a *workflow.PendingActivityInfo, now time.Time) activityRow {
+// activity returns an activity that has not ended.
+func (l *allowance) activity(a *workflow.PendingActivityInfo, base string, now time.Time) activityRow {
 	row := activityRow{
-		ID: a.GetActivityId(), Type: a.GetActivityType().GetName(), TaskQueue: a.GetActivityOptions().GetTaskQueue().GetName(),
-		State: stateOfActivity(a), Attempt: whole(a.GetAttempt()), Worker: a.GetLastWorkerIdentity(), IsPaused: a.GetPaused(),
+		Address: base + "/activities/" + url.PathEscape(a.GetActivityId()), ID: l.short(a.GetActivityId()), Type: l.short(a.GetActivityType().GetName()), TaskQueue: l.short(a.GetActivityOptions().GetTaskQueue().GetName()),
+		State: stateOfActivity(a), Attempt: whole(a.GetAttempt()), Worker: l.short(a.GetLastWorkerIdentity()), IsPaused: a.GetPaused(),
 		Started: momentOfProto(a.GetLastStartedTime(), now), Heartbeat: momentOfProto(a.GetLastHeartbeatTime(), now),
 	}
 	if most := a.GetMaximumAttempts(); most > 0 {
@@ -53,10 +57,7 @@ func activityOf(a *workflow.PendingActivityInfo, now time.Time) activityRow {
 			row.Next = momentOfProto(next, now)
 		}
 	}
-	row.Details, _ = readable.Cut(readable.Payloads(a.GetHeartbeatDetails()), shortText)
-	if failed := a.GetLastFailure(); failed != nil {
-		row.Failure, _ = readable.Cut(readable.Cause(failed), shortText)
-	}
+	row.Details, row.Failure = l.short(readable.Payloads(a.GetHeartbeatDetails())), l.short(readable.Cause(a.GetLastFailure()))
 	return row
 }
 

@@ -25,8 +25,12 @@ import (
 // executionWait bounds the requests of one page about executions.
 const executionWait = 10 * time.Second
 
-// executionsShown is how many executions one page of the list has.
-const executionsShown = 50
+// executionsShown is how many executions one page of the list has. If their workflow IDs and task queues have more than namesSize bytes, it has longNamesShown.
+const (
+	executionsShown = 50
+	longNamesShown  = 15
+	namesSize       = 20_000
+)
 
 // bounded adds a page whose requests end within executionWait.
 func (p *Pages) bounded(pattern string, make func(*http.Request, *speaker.Speaker) (*answer, error)) {
@@ -55,6 +59,7 @@ func (p *Pages) addExecutions() {
 	p.bounded("GET "+Base+"{namespace}/executions/{workflow}/{run}", p.execution)
 	p.addWhole()
 	p.addExecutionActs()
+	p.addActivityActs()
 	p.bounded("GET "+Base+"{namespace}/new-execution", p.newExecution)
 	p.bounded("POST "+Base+"{namespace}/new-execution", p.startExecution)
 	p.addBatches()
@@ -82,9 +87,11 @@ type statusFilter struct {
 // executionRow is an execution in a list.
 type executionRow struct {
 	ID, RunID, Address, Type, TaskQueue string
-	State                               state
-	Start, Close                        moment
-	Took                                string
+	// Queue is the address of the task queue.
+	Queue        string
+	State        state
+	Start, Close moment
+	Took         string
 }
 
 func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
@@ -94,9 +101,7 @@ func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answ
 		return nil, err
 	}
 	list := &executionList{Query: strings.TrimSpace(r.URL.Query().Get("query")), IsFirst: len(token) == 0}
-	found, err := speaker.Workflows.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: speaker.Namespace(), PageSize: executionsShown, NextPageToken: token, Query: list.Query,
-	})
+	found, err := findExecutions(ctx, speaker, list.Query, token)
 	shown := &answer{view: "executions", title: "Executions", data: list}
 	if status.Code(err) == codes.InvalidArgument && list.Query != "" && list.IsFirst {
 		list.Refused = status.Convert(err).Message()
@@ -116,13 +121,31 @@ func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answ
 	return shown, nil
 }
 
+// findExecutions returns a page of the executions that a query finds: a shorter one if their names are long.
+func findExecutions(ctx context.Context, speaker *speaker.Speaker, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: speaker.Namespace(), PageSize: executionsShown, NextPageToken: token, Query: query}
+	found, err := speaker.Workflows.ListWorkflowExecutions(ctx, request)
+	size := 0
+	for _, info := range found.GetExecutions() {
+		size += len(info.GetExecution().GetWorkflowId()) + len(info.GetTaskQueue())
+	}
+	if err != nil || size <= namesSize {
+		return found, err
+	}
+	request.PageSize = longNamesShown
+	return speaker.Workflows.ListWorkflowExecutions(ctx, request)
+}
+
 func (p *Pages) executionRows(namespace string, found []*workflow.WorkflowExecutionInfo) (rows []executionRow) {
 	now := p.config.Now()
 	for _, info := range found {
 		id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+		shown, _ := readable.Cut(id, namesInList)
+		kind, _ := readable.Cut(info.GetType().GetName(), namesInList)
+		queue, _ := readable.Cut(info.GetTaskQueue(), namesInList)
 		row := executionRow{
-			ID: id, RunID: run, Address: address(namespace, "executions", id, run), Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
-			State: stateOfExecution(info.GetStatus()), Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Took: tookOf(info, now),
+			ID: shown, RunID: run, Address: address(namespace, "executions", id, run), Type: kind, TaskQueue: queue,
+			Queue: address(namespace, "task-queues", info.GetTaskQueue()), State: stateOfExecution(info.GetStatus()), Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Took: tookOf(info, now),
 		}
 		if info.GetCloseTime() != nil {
 			row.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
@@ -142,8 +165,11 @@ func tookOf(info *workflow.WorkflowExecutionInfo, now time.Time) string {
 
 // lasted returns a duration for people: exact where it is short.
 func lasted(d time.Duration) string {
-	if d < time.Minute {
+	switch {
+	case d < time.Minute:
 		return d.Round(time.Millisecond).String()
+	case d < 24*time.Hour:
+		return d.Round(time.Second).String()
 	}
 	return rounded(d)
 }

@@ -19,11 +19,10 @@ import (
 // isoTime is how a time is written for programs, with as much as there is of a second.
 const isoTime = time.RFC3339Nano
 
-// How much of a history one page has: events, bytes of the details of all events, and bytes of one detail.
+// How much of a history one page has: events, and bytes of one detail.
 const (
-	historyShown  = 100
-	detailsBudget = 40_000
-	detailShown   = 500
+	historyShown = 100
+	detailShown  = 500
 )
 
 // historyPart is a part of the history of an execution, as a timeline and as a list.
@@ -70,7 +69,7 @@ func (p *Pages) historyPart(ctx context.Context, r *http.Request, speaker *speak
 		Total: one.Events,
 	}
 	part.IsLive = one.IsOpen && len(token) == 0 && !part.IsOldest
-	events, next, err := historyPage(ctx, r, speaker, part.IsOldest, token)
+	events, next, err := historyPage(ctx, r, speaker, part.IsOldest, historyShown, token)
 	if err != nil {
 		return nil, err
 	}
@@ -131,38 +130,37 @@ func turned(asked url.Values, name, value string) string {
 	return there.Encode()
 }
 
-func historyPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, oldest bool, token []byte) (events []*history.HistoryEvent, next []byte, err error) {
+// historyPage returns a page of a history: the oldest events first, or the newest ones. Size 0 is as large as the service makes them.
+func historyPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, oldest bool, size int32, token []byte) (events []*history.HistoryEvent, next []byte, err error) {
 	if oldest {
 		page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: historyShown, NextPageToken: token,
+			Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
 		})
 		return page.GetHistory().GetEvents(), page.GetNextPageToken(), err
 	}
 	page, err := speaker.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: historyShown, NextPageToken: token,
+		Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
 	})
 	return page.GetHistory().GetEvents(), page.GetNextPageToken(), err
 }
 
-// historyRows returns the list of events. Their details share a budget: when it is used up, the rest is behind a link.
+// historyRows returns the list of events. Their details share an allowance: when it is used up, the rest is behind a link.
 func (p *Pages) historyRows(base string, events []*history.HistoryEvent) (rows []historyRow) {
-	now, left := p.config.Now(), detailsBudget
+	now, left := p.config.Now(), &allowance{historyAllowance}
 	for _, e := range events {
 		event := readable.EventOf(e)
-		row := historyRow{ID: event.ID, At: momentOf(event.Time, now, time.UTC), Type: event.Type, Main: event.Main, Kind: kindOfEvent(event.Type)}
+		row := historyRow{ID: event.ID, At: momentOf(event.Time, now, time.UTC), Type: event.Type, Kind: kindOfEvent(event.Type)}
+		row.Main, _ = left.cut(event.Main, len(event.Main))
 		row.At.Text = event.Time.Format("2006-01-02 15:04:05.000")
-		all := base + "/events/" + whole(event.ID)
 		for _, a := range event.Attributes {
-			shown, isCut := readable.Cut(a.Text, min(detailShown, max(left, 0)))
-			left -= len(a.Name) + len(shown)
+			name := left.short(a.Name)
+			shown, isCut := left.cut(a.Text, detailShown)
 			if isCut {
-				row.All = all
+				row.All = base + "/events/" + whole(event.ID)
 			}
-			if left <= 0 {
-				row.All = all
-				break
+			if left.left > 0 {
+				row.Details = append(row.Details, readable.Attribute{Name: name, Text: shown})
 			}
-			row.Details = append(row.Details, readable.Attribute{Name: a.Name, Text: shown})
 		}
 		rows = append(rows, row)
 	}

@@ -10,15 +10,16 @@ import (
 )
 
 // The picture of a timeline, in its own units: where the bars begin and end, the height of a line, and of the axis above them. How many lines it has, and how
-// many bars.
+// many bars, the least width of one, and how many bytes a label has.
 const (
 	timelineLeft  = 260
 	timelineRight = 970
 	lineHeight    = 24
 	axisHeight    = 28
 	linesShown    = 40
-	barsShown     = 150
+	barsShown     = 100
 	leastWidth    = 3
+	labelShown    = 40
 )
 
 // picture is a timeline of a part of a history.
@@ -97,13 +98,13 @@ func (s scale) x(at time.Time) int {
 // line draws a lane, with at most so many bars.
 func (s scale) line(lane *readable.Lane, i, most int) pictureLine {
 	ground := axisHeight + i*lineHeight
-	label, _ := readable.Cut(lane.Label, 40)
+	label, _ := readable.Cut(lane.Label, labelShown)
 	drawn := pictureLine{Label: label, Ground: ground, Text: ground + 17, IsEven: i%2 == 0}
 	for j := range lane.Bars[:min(len(lane.Bars), most)] {
-		drawn.Bars = append(drawn.Bars, s.bar(lane, &lane.Bars[j], ground))
+		drawn.Bars = append(drawn.Bars, s.bar(&lane.Bars[j], ground))
 	}
 	last := &lane.Bars[len(lane.Bars)-1]
-	drawn.Words = wordsOf(last)
+	drawn.Words, _ = readable.Cut(wordsOf(last), labelShown)
 	if n := len(lane.Bars); n > 1 {
 		drawn.Words = fmt.Sprintf("%d, the last one %s", n, drawn.Words)
 	}
@@ -120,7 +121,7 @@ func wordsOf(b *readable.Bar) string {
 	return b.Word
 }
 
-func (s scale) bar(lane *readable.Lane, b *readable.Bar, ground int) pictureBar {
+func (s scale) bar(b *readable.Bar, ground int) pictureBar {
 	from, to := timelineLeft, timelineRight
 	if !b.Start.IsZero() {
 		from = s.x(b.Start)
@@ -128,8 +129,8 @@ func (s scale) bar(lane *readable.Lane, b *readable.Bar, ground int) pictureBar 
 	if !b.End.IsZero() {
 		to = s.x(b.End)
 	}
-	label, _ := readable.Cut(lane.Label, 40)
-	drawn := pictureBar{X: from, Y: ground + 5, Width: max(to-from, leastWidth), Height: lineHeight - 10, Kind: b.Kind, Title: label + ": " + wordsOf(b), IsMoment: b.IsMoment}
+	words, _ := readable.Cut(wordsOf(b), labelShown)
+	drawn := pictureBar{X: from, Y: ground + 5, Width: max(to-from, leastWidth), Height: lineHeight - 10, Kind: b.Kind, Title: words, IsMoment: b.IsMoment}
 	if b.IsMoment {
 		drawn.Width = leastWidth
 		return drawn

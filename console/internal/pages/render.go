@@ -140,6 +140,7 @@ func sectionOf(of string) string {
 // belongs has the sections of pages that are not below the address of theirs.
 var belongs = map[string]string{
 	"new-schedule": "schedules", "new-calendar": "calendars", "new-namespace": "namespaces", "namespace": "namespaces",
+	"new-execution": "executions", "new-batch": "executions", "batches": "executions",
 }
 
 var errNoPage = schedule.Errorf(schedule.CodeNotFound, "there is no such page")

@@ -13,6 +13,7 @@ import (
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 )
@@ -99,13 +100,15 @@ func typeOf(name string, d *workflowservice.DescribeTaskQueueResponse, now time.
 		of.Age = lasted(d.GetStats().GetApproximateBacklogAge().AsDuration().Round(time.Second))
 	}
 	for _, poller := range d.GetPollers()[:min(len(d.GetPollers()), manyThings)] {
-		of.Pollers = append(of.Pollers, pollerRow{poller.GetIdentity(), poller.GetWorkerVersionCapabilities().GetBuildId(), momentOfProto(poller.GetLastAccessTime(), now)})
+		identity, _ := readable.Cut(poller.GetIdentity(), namesInList)
+		of.Pollers = append(of.Pollers, pollerRow{identity, poller.GetWorkerVersionCapabilities().GetBuildId(), momentOfProto(poller.GetLastAccessTime(), now)})
 	}
 	return of
 }
 
 func workerOf(w *workerpb.WorkerListInfo, now time.Time) workerRow {
-	return workerRow{w.GetWorkerIdentity(), w.GetHostName(), strings.TrimSpace(w.GetSdkName() + " " + w.GetSdkVersion()), w.GetStatus().String(), momentOfProto(w.GetStartTime(), now)}
+	identity, _ := readable.Cut(w.GetWorkerIdentity(), namesInList)
+	return workerRow{identity, w.GetHostName(), strings.TrimSpace(w.GetSdkName() + " " + w.GetSdkVersion()), w.GetStatus().String(), momentOfProto(w.GetStartTime(), now)}
 }
 
 // nativeOf returns what a page says about a queue of Carillon's own protocol; nil if nobody uses it.

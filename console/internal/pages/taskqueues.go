@@ -12,13 +12,14 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 )
 
 // queuesShown is how many task queues one page of the list has.
-const queuesShown = 30
+const queuesShown = 20
 
 func (p *Pages) addTaskQueues() {
 	p.bounded("GET "+Base+"{namespace}/task-queues", p.taskQueues)
@@ -38,7 +39,7 @@ type queueList struct {
 
 // queueRow is a task queue, for workflows and activities or for runs of Carillon's own protocol, or for both.
 type queueRow struct {
-	Name, Address string
+	Name, Shown, Address string
 	// Open is how many executions run there, and Search the address of those.
 	Open   int64
 	Search string
@@ -64,8 +65,9 @@ func (s *queueSet) change(name string, change func(*queueRow)) {
 	defer s.Unlock()
 	row := s.rows[name]
 	if row == nil {
+		shown, _ := readable.Cut(name, namesInList)
 		row = &queueRow{
-			Name: name, Address: address(s.namespace, "task-queues", name),
+			Name: name, Shown: shown, Address: address(s.namespace, "task-queues", name),
 			Search: address(s.namespace, "executions") + "?" + queryWith("TaskQueue = '"+quoteless(name)+"' AND ExecutionStatus = 'Running'"),
 		}
 		s.rows[name] = row

@@ -81,7 +81,16 @@ func (d *drawing) draw(e *history.HistoryEvent) {
 func (d *drawing) outside(e *history.HistoryEvent, name string) {
 	switch name = strings.TrimPrefix(name, "WorkflowExecution"); name {
 	case "Started", "Completed", "Failed", "Canceled", "Terminated", "TimedOut", "ContinuedAsNew":
-		d.moment("workflow", e, strings.ToLower(name), kindOfWord(name))
+		lane := d.shared("workflow")
+		if len(lane.Bars) == 0 {
+			lane.Bars = []Bar{{Event: e.GetEventId()}}
+		}
+		if name == "Started" {
+			lane.Bars[0] = Bar{Word: "running", Kind: "busy", Event: e.GetEventId(), Start: timeOf(e)}
+			return
+		}
+		bar := &lane.Bars[0]
+		bar.End, bar.Word, bar.Kind = timeOf(e), wordOf(name), kindOfWord(wordOf(name))
 	default:
 		d.moment(laneOutside, e, cmp.Or(stringField(e, "signal_name"), name), "busy")
 	}
