@@ -32,7 +32,7 @@ const patience = 20 * time.Second
 
 // visitor talks to a console.
 type visitor struct {
-	t    *testing.T
+	t    testing.TB
 	url  string
 	http *http.Client
 	// api talks to the frontend directly.
@@ -77,7 +77,7 @@ func (noServices) Invoke(context.Context, string, any, any, ...grpc.CallOption) 
 	return status.Error(codes.Unavailable, "there is no gateway")
 }
 
-func run(t *testing.T, run func(context.Context) error) {
+func run(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -247,7 +247,7 @@ func TestTemporalIsBesideIt(t *testing.T) {
 
 // stream is one connection that gets live events.
 type stream struct {
-	t     *testing.T
+	t     testing.TB
 	lines *bufio.Scanner
 	close func()
 }

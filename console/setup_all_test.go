@@ -26,7 +26,7 @@ type installation struct {
 }
 
 // visitAll runs everything, with a console, until the end of the test.
-func visitAll(t *testing.T) *installation {
+func visitAll(t testing.TB) *installation {
 	t.Helper()
 	log, urls := natstest.Logger(t), natstest.Shared(t).ClientURL()
 	dial := func(options ...nats.Option) (*nats.Conn, error) { return nats.Connect(urls, options...) }
@@ -56,7 +56,7 @@ func visitAll(t *testing.T) *installation {
 }
 
 // doors returns the gateway and the console, and the address of the console.
-func (i *installation) doors(t *testing.T) (doors roles.Stage, address string) {
+func (i *installation) doors(t testing.TB) (doors roles.Stage, address string) {
 	t.Helper()
 	var listeners [2]net.Listener
 	for n := range listeners {
@@ -73,7 +73,7 @@ func (i *installation) doors(t *testing.T) (doors roles.Stage, address string) {
 }
 
 // pools returns the roles that do the work of the installation.
-func (i *installation) pools(t *testing.T) (stage roles.Stage) {
+func (i *installation) pools(t testing.TB) (stage roles.Stage) {
 	t.Helper()
 	for _, make := range []func() (roles.Role, error){i.cluster.Generator, i.cluster.Invoker, i.cluster.Backfiller, i.cluster.Matching, i.cluster.History} {
 		role, err := make()
