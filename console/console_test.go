@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -46,7 +47,19 @@ type visitor struct {
 func visit(t *testing.T) *visitor {
 	t.Helper()
 	names := natstest.Names(t)
-	conn, js := natstest.Connect(t, natstest.Shared(t))
+	conn, _ := natstest.Connect(t, natstest.Shared(t))
+	serve(t, names, conn)
+	other, _ := natstest.Connect(t, natstest.Shared(t))
+	v := showTo(t, names, other)
+	v.conn = conn
+	return v
+}
+
+// serve sets up an installation, and runs a frontend of it until the end of the test.
+func serve(t *testing.T, names subjects.Names, conn *nats.Conn) {
+	t.Helper()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
 	facts, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 2})
 	require.NoError(t, err)
 	store, err := kv.Open(t.Context(), js, names, facts.Shards)
@@ -55,14 +68,18 @@ func visit(t *testing.T) *visitor {
 	require.NoError(t, err)
 	run(t, f.Run)
 	<-f.Ready()
-	other, _ := natstest.Connect(t, natstest.Shared(t))
-	api, err := client.New(other, client.Config{Prefix: names.Prefix(), Identity: "console"})
+}
+
+// showTo runs a console for the user of a connection until the end of the test.
+func showTo(t *testing.T, names subjects.Names, conn *nats.Conn) *visitor {
+	t.Helper()
+	api, err := client.New(conn, client.Config{Prefix: names.Prefix(), Identity: "console"})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	temporal := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "temporal has "+r.URL.Path) })
 	c, err := console.New(console.Config{
-		Listener: listener, API: api, Conn: other, Identity: "console", Names: names, Services: noServices{}, Temporal: temporal, Version: "1.2.3", Drain: patience, Logger: natstest.Logger(t),
+		Listener: listener, API: api, Conn: conn, Identity: "console", Names: names, Services: noServices{}, Temporal: temporal, Version: "1.2.3", Drain: patience, Logger: natstest.Logger(t),
 	})
 	require.NoError(t, err)
 	run(t, c.Run)

@@ -52,7 +52,7 @@ func bannerOf(d *schedule.NamespaceDescription, now time.Time) *banner {
 
 // space returns the namespace of a speaker, as it was a moment ago.
 func (p *Pages) space(ctx context.Context, asks *speaker.Speaker) (schedule.NamespaceDescription, error) {
-	return p.spaces.get(ctx, asks, func(ctx context.Context) (schedule.NamespaceDescription, error) {
+	return ask(ctx, p.spaces, asks, func(ctx context.Context) (schedule.NamespaceDescription, error) {
 		return asks.DescribeNamespace(ctx, asks.Namespace())
 	})
 }

@@ -20,7 +20,7 @@ const (
 	lettersShown = 100
 	// lettersAtOnce is how many one request handles, and lettersTime bounds it. Failures are listed up to failuresShown.
 	lettersAtOnce, failuresShown = 1000, 10
-	lettersTime                  = 20 * time.Second
+	lettersTime                  = 10 * time.Second
 )
 
 // letterChoice is the filter of the list.
@@ -58,9 +58,12 @@ func (p *Pages) addLetters() {
 	p.page("POST "+letters+"/{number}/delete", p.deleteLetter)
 }
 
-// reader returns what handles dead letters in the name of a user.
-func reader(asks *speaker.Speaker) *deadletter.Reader {
-	return deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity)
+// reader returns what handles dead letters in the name of a user, or why they cannot.
+func reader(ctx context.Context, asks *speaker.Speaker) (*deadletter.Reader, error) {
+	if err := mayLook(ctx, asks); err != nil {
+		return nil, err
+	}
+	return deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity), nil
 }
 
 func choiceOf(r *http.Request) letterChoice {
@@ -96,7 +99,11 @@ func (c *letterChoice) list(ctx context.Context, asks *speaker.Speaker) ([]deadl
 	if pools := pools(); c.Pool != "" && !slices.Contains(pools, c.Pool) {
 		return nil, schedule.Invalid("pool", "%q is not one of %s", c.Pool, strings.Join(pools, ", "))
 	}
-	letters, err := reader(asks).List(ctx, c.filter(asks.Namespace()))
+	reader, err := reader(ctx, asks)
+	if err != nil {
+		return nil, err
+	}
+	letters, err := reader.List(ctx, c.filter(asks.Namespace()))
 	slices.Reverse(letters)
 	return letters, ofNATS(err)
 }

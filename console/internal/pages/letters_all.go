@@ -105,6 +105,10 @@ func (p *Pages) handleLetters(r *http.Request, asks *speaker.Speaker) (*answer, 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lettersTime)
 	defer cancel()
+	reader, err := reader(ctx, asks)
+	if err != nil {
+		return nil, err
+	}
 	sweep.IsOver = true
 	for i := len(found) - 1; i >= 0; i-- {
 		switch {
@@ -112,7 +116,7 @@ func (p *Pages) handleLetters(r *http.Request, asks *speaker.Speaker) (*answer, 
 		case sweep.Done+sweep.Failed == lettersAtOnce || ctx.Err() != nil:
 			sweep.Left++
 		default:
-			sweep.handle(ctx, reader(asks), found[i].Number)
+			sweep.handle(ctx, reader, found[i].Number)
 		}
 	}
 	p.forget()

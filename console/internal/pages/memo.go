@@ -71,6 +71,17 @@ func (m *memo[V]) get(ctx context.Context, asks *speaker.Speaker, look func(cont
 	}
 }
 
+// ask returns what is known for somebody, by a look that needs NATS.
+func ask[V any](ctx context.Context, m *memo[V], asks *speaker.Speaker, look func(context.Context) (V, error)) (V, error) {
+	return m.get(ctx, asks, func(ctx context.Context) (V, error) {
+		if !asks.Conn.IsConnected() {
+			var none V
+			return none, errAway
+		}
+		return look(ctx)
+	})
+}
+
 // known returns what is kept, how old it is, and the turn.
 func (m *memo[V]) known(who viewer) (kept found[V], age time.Duration, turn int) {
 	m.mu.Lock()

@@ -50,7 +50,7 @@ type dueRow struct {
 }
 
 func (p *Pages) coming(ctx context.Context, asks *speaker.Speaker) comingFacts {
-	facts, err := p.times.get(ctx, asks, func(ctx context.Context) (comingFacts, error) {
+	facts, err := ask(ctx, p.times, asks, func(ctx context.Context) (comingFacts, error) {
 		from := p.config.Now()
 		return lookAhead(ctx, asks, from, from.Add(nowSpan))
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,19 +43,27 @@ func (p *Pages) health(ctx context.Context, asks *speaker.Speaker) (*diagnosis.F
 	if err != nil {
 		return nil, err
 	}
-	return p.facts.get(ctx, installation, func(ctx context.Context) (*diagnosis.Facts, error) {
-		if !asks.Conn.IsConnected() {
-			return nil, errAway
+	return ask(ctx, p.facts, installation, func(ctx context.Context) (*diagnosis.Facts, error) {
+		if err := mayLook(ctx, asks); err != nil {
+			return nil, err
 		}
 		facts, err := diagnosis.Gather(ctx, diagnosis.Config{Conn: asks.Conn, JS: asks.JS, Names: asks.Names, Now: p.config.Now})
-		switch {
-		case err != nil:
-			return nil, ofNATS(err)
-		case !facts.NATS.JetStream:
-			return nil, errNoLook
-		}
-		return facts, nil
+		return facts, ofNATS(err)
 	})
+}
+
+// lookWait is how long JetStream has to say who somebody is. NATS does not answer what somebody may not ask.
+const lookWait = 1500 * time.Millisecond
+
+// mayLook returns why a user cannot look at JetStream; nil if they can.
+func mayLook(ctx context.Context, asks *speaker.Speaker) error {
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	_, err := asks.JS.AccountInfo(ctx)
+	if last := asks.Conn.LastError(); errors.Is(err, context.DeadlineExceeded) && errors.Is(last, nats.ErrPermissionViolation) {
+		return schedule.Errorf(schedule.CodePermissionDenied, "you may not look at the installation: %v", last)
+	}
+	return ofNATS(err)
 }
 
 var (

@@ -43,7 +43,7 @@ type pastView struct {
 }
 
 func (p *Pages) past(ctx context.Context, asks *speaker.Speaker) pastFacts {
-	reply, err := p.runsPast.get(ctx, asks, func(ctx context.Context) (schedule.RunsReply, error) {
+	reply, err := ask(ctx, p.runsPast, asks, func(ctx context.Context) (schedule.RunsReply, error) {
 		return asks.Runs(ctx, schedule.RunsRequest{From: p.config.Now().Add(-nowSpan), PageSize: pastRuns})
 	})
 	return pastFacts{reply.Runs, err}
@@ -112,7 +112,7 @@ type executionsView struct {
 
 // executions counts the executions of the namespace.
 func (p *Pages) executions(ctx context.Context, asks *speaker.Speaker) executionsView {
-	view, err := p.counts.get(ctx, asks, func(ctx context.Context) (view executionsView, err error) {
+	view, err := ask(ctx, p.counts, asks, func(ctx context.Context) (view executionsView, err error) {
 		since := p.config.Now().Add(-nowSpan).UTC().Format(time.RFC3339)
 		for query, count := range map[string]*int64{
 			"ExecutionStatus = 'Running'": &view.Open,
