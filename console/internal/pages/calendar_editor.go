@@ -38,12 +38,8 @@ type calendarFile struct {
 	Info      json.RawMessage `json:"info,omitempty"`
 }
 
-const (
-	// yearsRead is how many years are read of an iCalendar file if nobody says, and maxYears the most.
-	yearsRead, maxYears = 5, 20
-	// formBytes bounds a form without its file, of which so much is kept in memory.
-	formBytes = 1 << 20
-)
+// yearsRead is how many years are read of an iCalendar file if nobody says, and maxYears the most.
+const yearsRead, maxYears = 5, 20
 
 func (e *calendarEditor) page() *answer {
 	if e.Exists {
@@ -86,9 +82,8 @@ func entriesText(c *schedule.NamedCalendar) (string, error) {
 
 // writeCalendar creates or changes a calendar, reads an iCalendar file into the text, or says what the text has.
 func (p *Pages) writeCalendar(r *http.Request, asks *speaker.Speaker) (*answer, error) {
-	r.Body = http.MaxBytesReader(nil, r.Body, ical.MaxBytes+formBytes)
-	if err := r.ParseMultipartForm(formBytes); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-		return nil, schedule.Invalid("file", "cannot be read: %v", err)
+	if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return nil, schedule.Invalid("file", "cannot be read, or the form has more than %d bytes: %v", maxForm, err)
 	}
 	value := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") }
 	e := &calendarEditor{
