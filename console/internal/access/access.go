@@ -15,12 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-const (
-	// answerTime is how long an answer may take in all, so that nobody who leaves it unread keeps it forever. A poll of Temporal's API waits for a minute.
-	answerTime = 2 * time.Minute
-	// strictTransport keeps a browser from coming back without TLS, for a year.
-	strictTransport = "max-age=31536000"
-)
+// strictTransport keeps a browser from coming back without TLS, for a year.
+const strictTransport = "max-age=31536000"
 
 // Config says how [New] lets people in.
 type Config struct {
@@ -120,8 +116,6 @@ func (a *Access) Around(next http.Handler) http.Handler {
 		if r.TLS != nil {
 			w.Header().Set("Strict-Transport-Security", strictTransport)
 		}
-		// It fails for a writer without deadlines, which is none of a server. A live stream sets its own.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) //permit:time.Now the deadline of a connection is one of the real clock
 		switch {
 		case a.config.Users != nil && r.URL.Path == loginPath:
 			a.login(w, r)
