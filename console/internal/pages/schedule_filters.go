@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"regexp"
@@ -25,6 +26,9 @@ var commonFilters = []filter{
 	{"All", "", -1}, {"Paused", "paused = true", -1}, {"Last run failed", "lastStatus in ('failed', 'timed_out')", -1},
 	{"Running", "running > 0", -1}, {"Waiting to start", "waiting > 0", -1},
 }
+
+// all is a search that finds all schedules.
+const all = "id is not null"
 
 // filterList are the searches, beside the list of schedules and with their counts as a page.
 type filterList struct {
@@ -53,11 +57,7 @@ func (p *Pages) scheduleCounts(r *http.Request, asks *speaker.Speaker) (*answer,
 
 func counted(ctx context.Context, asks *speaker.Speaker) (filters []filter, err error) {
 	for _, f := range commonFilters {
-		asked := f.Query
-		if asked == "" {
-			asked = "id is not null" // by the index, as the others
-		}
-		reply, err := asks.CountMatching(ctx, schedule.CountRequest{Query: asked})
+		reply, err := asks.CountMatching(ctx, schedule.CountRequest{Query: cmp.Or(f.Query, all)})
 		if err != nil {
 			return nil, err
 		}

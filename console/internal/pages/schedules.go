@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -66,7 +68,7 @@ func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, e
 	}
 	a := &answer{view: "schedules", title: "Schedules", data: list}
 	asked := sorted(query, list.Sort)
-	found, err := speaker.List(r.Context(), schedule.ListRequest{Query: asked, PageSize: pageSize, PageToken: after})
+	found, err := listed(r.Context(), speaker, asked, after)
 	if schedule.CodeOf(err) == schedule.CodeInvalidArgument && query != "" {
 		list.Refused, list.Place = err.Error(), pointed(query)
 		return a, nil
@@ -83,6 +85,18 @@ func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, e
 		list.Next = queryOf("query", query, "sort", list.Sort, "after", found.NextPageToken)
 	}
 	return a, nil
+}
+
+// listed reads a page of the schedules that a query finds; empty finds all. A search for all is answered from the index. A frontend that has none reads
+// the IDs of the whole namespace instead.
+func listed(ctx context.Context, asks *speaker.Speaker, query, after string) (schedule.ListReply, error) {
+	request := schedule.ListRequest{Query: cmp.Or(query, all), PageSize: pageSize, PageToken: after}
+	found, err := asks.List(ctx, request)
+	if query != "" || err == nil {
+		return found, err
+	}
+	request.Query = "" // a token of such a list is none of a search either
+	return asks.List(ctx, request)
 }
 
 // First returns the address of the first page, below that of the list.
