@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -54,6 +55,12 @@ func TestPageOfAnExecution(t *testing.T) {
 	page := s.open(address)
 	page.shows(t, ">Running</span>", "<code>Order</code>", `&#34;acme&#34;`, "<title>completed in attempt 2", "WorkflowExecutionStarted", `/a/`+s.runOf(t, "a")+"/signal")
 	assert.NotContains(t, page.body, "No worker polls")
+	_, runs, _ := strings.Cut(page.body, `</code> <a href="`)
+	runs, _, _ = strings.Cut(runs, `"`)
+	s.open(html.UnescapeString(runs)).shows(t, s.runOf(t, "a"))
+	newer := s.open(address + "?newer=5")
+	newer.shows(t, "<tr><td>6</td>", `hx-get="`+address+"?newer=")
+	assert.NotContains(t, newer.body, "<tr><td>5</td>")
 	assert.Contains(t, s.open("/ns/default/executions/a").body, s.runOf(t, "a"), "the latest run")
 	require.NoError(t, s.sdk.SignalWorkflow(t.Context(), "a", "", "paid", "thank you"))
 	s.awaitStatus(t, "a", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)

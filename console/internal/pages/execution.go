@@ -28,13 +28,13 @@ type executionOne struct {
 	ID, RunID, Address, Type, TaskQueue string
 	State                               state
 	IsOpen                              bool
-	// Events is how many its history has.
-	Events            int64
-	Start, Close, Due moment
-	Took              string
+	Start, Close, Due                   moment
+	Took                                string
 	// Links are other executions and the schedule that have to do with this one, and Facts are what is known besides.
 	Links []executionLink
 	Facts []fact
+	// Runs and Offspring are the addresses of searches: for all runs of the workflow ID, and for the children of this run.
+	Runs, Offspring string
 	// Memo and Attributes are what whoever started it and its code have attached.
 	Memo, Attributes []fact
 	// Unserved are the task queues that nobody polls although this execution needs it.
@@ -103,18 +103,21 @@ func (p *Pages) execution(r *http.Request, speaker *speaker.Speaker) (*answer, e
 		return nil, err
 	}
 	one := p.executionOne(speaker.Namespace(), d)
+	if one.History, err = p.historyPart(ctx, r, speaker, one); err != nil {
+		return nil, err
+	}
+	shown := &answer{view: "execution", title: one.ID, data: one}
+	if r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
+		return shown, nil
+	}
 	if err := p.addEnds(ctx, speaker, one); err != nil {
 		return nil, err
 	}
 	one.addPending(speaker.Namespace(), d, p.config.Now())
-	if one.IsOpen && !r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
+	if one.IsOpen {
 		one.Unserved = unserved(ctx, speaker, d)
 	}
-	one.History, err = p.historyPart(ctx, r, speaker, one)
-	if err != nil {
-		return nil, err
-	}
-	return &answer{view: "execution", title: one.ID, data: one}, nil
+	return shown, nil
 }
 
 // executionOne returns what the description of an execution says.
@@ -122,11 +125,14 @@ func (p *Pages) executionOne(namespace string, d *workflowservice.DescribeWorkfl
 	info, now := d.GetWorkflowExecutionInfo(), p.config.Now()
 	id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	one := &executionOne{
-		Events: info.GetHistoryLength(), ID: id, RunID: run, Address: address(namespace, "executions", id, run), Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
+		ID: id, RunID: run, Address: address(namespace, "executions", id, run), Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
 		State: stateOfExecution(info.GetStatus()), IsOpen: info.GetCloseTime() == nil, Took: tookOf(info, now),
 		Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Links: relatives(namespace, info), Facts: factsOf(d),
 		Task: pendingTaskOf(d.GetPendingWorkflowTask(), now), allowance: allowance{summaryAllowance},
 	}
+	search := address(namespace, "executions") + "?"
+	one.Runs = search + queryWith("WorkflowId = '"+quoteless(id)+"'")
+	one.Offspring = search + queryWith("ParentWorkflowId = '"+quoteless(id)+"' AND ParentRunId = '"+quoteless(run)+"'")
 	if !one.IsOpen {
 		one.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
 	}

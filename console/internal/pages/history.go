@@ -28,8 +28,8 @@ const (
 // historyPart is a part of the history of an execution, as a timeline and as a list.
 type historyPart struct {
 	Rows []historyRow
-	// First and Last are the IDs of the events that are shown, Total how many there are.
-	First, Last, Total int64
+	// First and Last are the IDs of the events that are shown.
+	First, Last int64
 	// IsOldest says that the oldest event comes first. Other is the address with the other order, Next that of the next part, Begin that of the first one.
 	IsOldest           bool
 	Other, Next, Begin string
@@ -66,7 +66,6 @@ func (p *Pages) historyPart(ctx context.Context, r *http.Request, speaker *speak
 	}
 	part := &historyPart{
 		IsOldest: asked.Get("order") == "oldest", IsTable: asked.Get("timeline") == "table", Download: one.Address + "/history.json",
-		Total: one.Events,
 	}
 	part.IsLive = one.IsOpen && len(token) == 0 && !part.IsOldest
 	events, next, err := historyPage(ctx, r, speaker, part.IsOldest, historyShown, token)
@@ -80,9 +79,13 @@ func (p *Pages) historyPart(ctx context.Context, r *http.Request, speaker *speak
 	if len(events) > 0 {
 		part.First, part.Last = events[0].GetEventId(), events[len(events)-1].GetEventId()
 	}
-	part.Timeline = pictureOf(events, p.config.Now(), part.IsLive)
 	part.Newer = one.Address + "?newer=" + whole(part.Last)
-	p.addRows(part, one.Address, events, asked.Get("newer"))
+	if !asked.Has("newer") {
+		part.Timeline = pictureOf(events, p.config.Now(), part.IsLive)
+	}
+	if asked.Has("newer") || r.Header.Get("HX-Request") == "" { // the list is outside of what a page asks for again
+		p.addRows(part, one.Address, events, asked.Get("newer"))
+	}
 	return part, nil
 }
 
@@ -146,11 +149,11 @@ func historyPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker,
 
 // historyRows returns the list of events. Their details share an allowance: when it is used up, the rest is behind a link.
 func (p *Pages) historyRows(base string, events []*history.HistoryEvent) (rows []historyRow) {
-	now, left := p.config.Now(), &allowance{historyAllowance}
+	now, left, subjects := p.config.Now(), &allowance{historyAllowance}, readable.Subjects(events)
 	for _, e := range events {
 		event := readable.EventOf(e)
 		row := historyRow{ID: event.ID, At: momentOf(event.Time, now, time.UTC), Type: event.Type, Kind: kindOfEvent(event.Type)}
-		row.Main, _ = left.cut(event.Main, len(event.Main))
+		row.Main = left.short(withSubject(subjects[event.ID], event.Main))
 		row.At.Text = event.Time.Format("2006-01-02 15:04:05.000")
 		for _, a := range event.Attributes {
 			name := left.short(a.Name)
@@ -165,6 +168,18 @@ func (p *Pages) historyRows(base string, events []*history.HistoryEvent) (rows [
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// withSubject puts before the main text of an event what it is about, unless it says that.
+func withSubject(subject, main string) string {
+	_, name, _ := strings.Cut(subject, " ")
+	switch {
+	case subject == "", name != "" && strings.Contains(main, name):
+		return main
+	case main == "":
+		return subject
+	}
+	return subject + " · " + main
 }
 
 // kindOfEvent returns the colour of an event.

@@ -52,6 +52,27 @@ func Lanes(events []*history.HistoryEvent) []Lane {
 	return lanes
 }
 
+// Subjects says, by the IDs of events, what those are about that go on with a piece of work which another one of them has begun: an activity, a timer, a child.
+func Subjects(events []*history.HistoryEvent) map[int64]string {
+	begun, subjects := map[int64]string{}, map[int64]string{}
+	for _, e := range events {
+		if name := e.GetEventType().String(); beginningOf(e) == 0 && isBeginning(name) {
+			begun[e.GetEventId()] = labelOf(e, name)
+		}
+	}
+	for _, e := range events {
+		if label := begun[beginningOf(e)]; label != "" {
+			subjects[e.GetEventId()] = label
+		}
+	}
+	return subjects
+}
+
+// isBeginning reports whether an event with a name begins a piece of work.
+func isBeginning(name string) bool {
+	return strings.HasSuffix(name, "Scheduled") || strings.HasSuffix(name, "Initiated") || name == "TimerStarted" || name == "WorkflowExecutionUpdateAccepted"
+}
+
 // drawing is a timeline in the making.
 type drawing struct {
 	order []*Lane
@@ -68,7 +89,7 @@ func (d *drawing) draw(e *history.HistoryEvent) {
 		d.task(e, name)
 	case beginningOf(e) != 0:
 		d.goesOn(e, name)
-	case strings.HasSuffix(name, "Scheduled"), strings.HasSuffix(name, "Initiated"), name == "TimerStarted", name == "WorkflowExecutionUpdateAccepted":
+	case isBeginning(name):
 		d.begins(e, name)
 	case strings.HasPrefix(name, "WorkflowExecution"):
 		d.outside(e, name)

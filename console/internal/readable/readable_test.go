@@ -180,6 +180,7 @@ func TestLanes(t *testing.T) {
 		{Label: "timer t", Bars: []readable.Bar{{Word: "scheduled", Kind: "busy", Event: 12, Start: second(12)}}},
 	}, lanes)
 	assert.Empty(t, readable.Lanes(nil))
+	assert.Equal(t, map[int64]string{6: "activity Pack"}, readable.Subjects([]*history.HistoryEvent{started(6, 5, 1), scheduled(5, "Pack"), failed(7, 3)}))
 }
 
 // TestEveryEventHasALane: no type of event, also without attributes or of a later version, breaks a timeline or a list.
