@@ -294,7 +294,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
 	v.areAccessible(t, of, axe, append([]string{
 		"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
-		"/ns/default/new-schedule?as=text", "/ns/default/runs?status=failed", "/ns/default/nothing",
+		"/ns/default/new-schedule?as=text", "/ns/default/new-schedule?as=crontab", "/ns/default/runs?status=failed", "/ns/default/nothing",
+		"/ns/default/schedules/a/trigger", "/ns/default/schedules/a/backfill", "/ns/default/schedules/a/copy", "/ns/default/schedule-counts", "/ns/default/jobs",
 	}, operationPages...)...)
 }
 
@@ -316,13 +317,25 @@ func (v *visitor) areAccessible(t *testing.T, of context.Context, axe string, pa
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range paths {
 			j := v.tab(t, of)
-			tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			j.prefers(scheme)
 			j.goes(path)
-			is[any](j, axe+"; 0")
-			found, err := chromedp.Run(j.tab, chromedp.Evaluate[[]string](`axe.run().then(r =>
-				r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`, chromedp.EvalAwaitPromise))
-			require.NoError(t, err)
-			assert.Empty(t, found, "%s, %s", path, scheme)
+			j.isAccessible(axe, path+", "+scheme)
 		}
 	}
+}
+
+// prefers sets the colours that the browser asks for: light or dark.
+func (j *journey) prefers(scheme string) {
+	j.t.Helper()
+	tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// isAccessible asserts that axe-core finds nothing wrong with the page that is shown.
+func (j *journey) isAccessible(axe, what string) {
+	j.t.Helper()
+	is[any](j, axe+"; 0")
+	found, err := chromedp.Run(j.tab, chromedp.Evaluate[[]string](`axe.run().then(r =>
+		r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`, chromedp.EvalAwaitPromise))
+	require.NoError(j.t, err)
+	assert.Empty(j.t, found, what)
 }
