@@ -116,6 +116,8 @@ var scheduleJourneys = map[string]func(t *testing.T, j *journey){
 		j.make(t, "to-audit", schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}})
 		require.NoError(t, j.api.Pause(t.Context(), "to-audit", ""))
 		j.goes("/ns/default/schedules/to-audit")
+		j.clicks("History")
+		j.sees("paused")
 		j.clicks("Audit")
 		j.do(chromedp.Click("main button.main"))
 		j.sees("All is explained")
@@ -166,7 +168,7 @@ func TestPagesOfRunsAreAccessible(t *testing.T) {
 		j.prefers(scheme)
 		for _, path := range []string{
 			"/ns/default/schedules", "/ns/default/schedules/a", "/ns/default/schedules/a/calendar", "/ns/default/schedules/a/runs", "/ns/default/runs",
-			"/ns/default/schedules/a/audit?from=&to=", "/ns/default/jobs", "/ns/default/jobs/" + job.JobID,
+			"/ns/default/schedules/a/history", "/ns/default/schedules/a/audit?from=&to=", "/ns/default/jobs", "/ns/default/jobs/" + job.JobID,
 		} {
 			j.goes(path)
 			j.isAccessible(axe, path+", "+scheme)

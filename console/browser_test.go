@@ -253,7 +253,7 @@ var journeys = map[string]func(t *testing.T, j *journey, open func() *journey){
 		j.goes("/ns/default/schedules/by-keys")
 		j.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // skip to the content
 		assert.Equal(t, "#content", is[string](j, "location.hash"))
-		for range 8 { // past the link back and the pages of the schedule, to the first button
+		for range 9 { // past the link back and the pages of the schedule, to the first button
 			j.do(chromedp.KeyEvent(kb.Tab))
 		}
 		assert.Equal(t, "Trigger now", is[string](j, "document.activeElement.innerText"))

@@ -72,20 +72,20 @@ func TestPagesOfSchedules(t *testing.T) {
 func TestPagesOfALongList(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
-	for i := range 51 {
+	for i := range 41 {
 		_, err := v.api.Create(t.Context(), schedule.CreateRequest{ID: string(rune('a'+i/26)) + string(rune('a'+i%26)), Schedule: schedule.Schedule{
 			Spec: schedule.Spec{Cron: []string{"@daily"}}, Action: schedule.Action{Type: "t", TaskQueue: "q"},
 		}})
 		require.NoError(t, err)
 	}
 	first := v.open("/ns/default/schedules")
-	assert.Equal(t, 50, strings.Count(first.body, `<th scope="row">`))
+	assert.Equal(t, 40, strings.Count(first.body, `<th scope="row"`))
 	assert.NotContains(t, first.body, "First page")
 	_, next, found := strings.Cut(first.body, `<a href="`+"?after=")
 	require.True(t, found)
 	next, _, _ = strings.Cut(next, `"`)
 	second := v.open("/ns/default/schedules?after=" + strings.ReplaceAll(next, "&amp;", "&"))
-	assert.Equal(t, 1, strings.Count(second.body, `<th scope="row">`))
+	assert.Equal(t, 1, strings.Count(second.body, `<th scope="row"`))
 	assert.Contains(t, second.body, "First page")
 	assert.NotContains(t, second.body, "Next page")
 }

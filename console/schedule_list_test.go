@@ -23,7 +23,7 @@ func TestOrdersAndFiltersOfTheList(t *testing.T) {
 	rows := func(more string) (ids []string) {
 		page := v.open("/ns/default/schedules" + more)
 		require.Equal(t, 200, page.status, page.body)
-		for _, found := range regexp.MustCompile(`<th scope="row"><a[^>]*>([^<]*)`).FindAllStringSubmatch(page.body, -1) {
+		for _, found := range regexp.MustCompile(`<th scope="row"[^>]*><a[^>]*>([^<]*)`).FindAllStringSubmatch(page.body, -1) {
 			ids = append(ids, found[1])
 		}
 		return ids

@@ -118,3 +118,61 @@ func TestSkipAndUnskip(t *testing.T) {
 	assert.NotContains(t, shown.body, "Do not skip")
 	assert.Equal(t, 400, v.submit("/ns/default/schedules/a/unskip", nil).status)
 }
+
+func TestHistoryOfASchedule(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.make(t, "a", daily)
+	for i := range 60 {
+		require.NoError(t, v.api.Pause(t.Context(), "a", strconv.Itoa(i)))
+		require.NoError(t, v.api.Unpause(t.Context(), "a", ""))
+	}
+	const path = "/ns/default/schedules/a/history"
+	page := v.open(path)
+	assert.Contains(t, page.body, "the newest first")
+	assert.Equal(t, 101, strings.Count(page.body, "<tr>"), "with that of the head")
+	assert.NotContains(t, page.body, "<td>created</td>")
+	first := v.open(path + "?from=2020-01-01T00:00")
+	assert.Contains(t, first.body, "<td>created</td>")
+	_, next, found := strings.Cut(first.body, `<a href="`+"?after=")
+	require.True(t, found)
+	next, _, _ = strings.Cut(next, `"`)
+	last := v.open(path + "?after=" + strings.ReplaceAll(next, "&amp;", "&"))
+	assert.Equal(t, 22, strings.Count(last.body, "<tr>"))
+	assert.Equal(t, 61, strings.Count(v.open(path+"?kind=paused").body, "<tr>"))
+	assert.Contains(t, v.open(path+"?to=2020-01-01T00:00").body, "Nothing yet.")
+	require.NoError(t, v.api.Delete(t.Context(), "a"))
+	assert.Contains(t, v.open(path).body, "<td>deleted</td>")
+}
+
+// TestPagesStaySmall: nothing that a schedule has makes a page large.
+func TestPagesStaySmall(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	long := strings.Repeat(`"`, 255)
+	input := `"` + strings.Repeat("<", 500_000) + `"`
+	_, err := v.api.Create(t.Context(), schedule.CreateRequest{ID: long, Schedule: schedule.Schedule{
+		Action: schedule.Action{Type: long, TaskQueue: long, Input: []byte(input)}, State: schedule.State{Notes: strings.Repeat("<", 4000)},
+	}})
+	require.NoError(t, err)
+	for i := range 60 {
+		id := strings.Repeat("ä&", 84) + strconv.Itoa(i)
+		_, err := v.api.Create(t.Context(), schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
+			Spec: daily, Action: schedule.Action{Type: long, TaskQueue: long},
+		}})
+		require.NoError(t, err)
+	}
+	for range 15 {
+		require.NoError(t, v.api.Pause(t.Context(), long, strings.Repeat("<", 4000)))
+		require.NoError(t, v.api.Unpause(t.Context(), long, strings.Repeat("<", 4000)))
+	}
+	const most = 150_000
+	one := "/ns/default/schedules/" + url.PathEscape(long)
+	for _, path := range []string{"", "/trigger", "/copy", "/edit", "/calendar", "/runs", "/backfill", "/history"} {
+		assert.Less(t, len(v.open(one+path).body), most, path)
+	}
+	list := v.open("/ns/default/schedules")
+	assert.Less(t, len(list.body), most)
+	assert.Contains(t, v.open(one+"/copy").body, "carillon schedule export")
+	assert.Equal(t, 409, v.open(one+"/edit").status)
+}

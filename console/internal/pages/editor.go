@@ -126,6 +126,9 @@ func (p *Pages) edit(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > 2*mostText {
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the schedule is too large for a page: use carillon schedule edit")
+	}
 	e := &editor{Exists: true, AsText: true, draft: draft{
 		ID: d.ID, Text: string(text), Token: strconv.FormatUint(d.ConflictToken, 10), Request: p.config.NewID(),
 	}}
@@ -169,6 +172,6 @@ func (p *Pages) showCurrent(r *http.Request, speaker *speaker.Speaker, e *editor
 		return err
 	}
 	text, err := apitext.EncodeYAML(d.Schedule)
-	e.Current, e.Token, e.Request = string(text), strconv.FormatUint(d.ConflictToken, 10), p.config.NewID()
+	e.Current, e.Token, e.Request = cut(string(text), mostText), strconv.FormatUint(d.ConflictToken, 10), p.config.NewID()
 	return err
 }

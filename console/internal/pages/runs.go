@@ -104,7 +104,9 @@ type runOne struct {
 	Execution string
 	// Result is that of a run that has completed, and Details those of a failure, as JSON.
 	Result, Details string
-	Events          []eventRow
+	// All is the address of the run with all that it has.
+	All    string
+	Events []eventRow
 }
 
 // run shows one run of a schedule.
@@ -124,15 +126,16 @@ func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) 
 		runRow: runOf(run, speaker.Namespace(), now, zone), RunID: run.RunID, WorkflowID: run.WorkflowID, Source: run.Source, TaskQueue: run.TaskQueue,
 		Identity: run.Identity, Worker: run.Worker, Zone: zone.String(), ScheduleAddress: address(speaker.Namespace(), "schedules", id),
 		Due: momentOf(run.DueTime, now, zone), Code: momentOf(run.CodeTime, now, zone), Close: momentOf(run.CloseTime, now, zone),
-		Attempt: run.Attempt, IsOpen: run.Status == "" || run.Status == schedule.StatusRunning, Result: string(run.Result),
+		Attempt: run.Attempt, IsOpen: run.Status == "" || run.Status == schedule.StatusRunning, Result: cut(string(run.Result), mostText),
+		All: inTheAPI(speaker.Namespace(), "schedules", id, "runs", run.RunID),
 	}
 	if run.ActionKind.IsWorkflow() {
 		one.Execution = address(speaker.Namespace(), "executions", run.WorkflowID, run.RunID)
 	}
 	if run.Failure != nil {
-		one.Details = string(run.Failure.Details)
+		one.Failure, one.Details = cut(run.Failure.Message, mostText), cut(string(run.Failure.Details), mostText)
 	}
-	for i := range found.Events {
+	for i := range found.Events[:min(len(found.Events), eventsOfARun)] {
 		one.Trace = cmp.Or(one.Trace, traceOf(found.Events[i].Trace))
 		one.Events = append(one.Events, eventOf(&found.Events[i], now, zone))
 	}
@@ -171,8 +174,11 @@ func (p *Pages) end(name string, do func(*speaker.Speaker, *http.Request, schedu
 	}
 }
 
+// reasonShown is how many bytes of a reason a list has, and eventsOfARun how many events the page of a run.
+const reasonShown, eventsOfARun = 500, 200
+
 func eventOf(e *schedule.Event, now time.Time, zone *time.Location) eventRow {
-	return eventRow{momentOf(e.Time, now, zone), string(e.Kind), e.Identity, e.Reason}
+	return eventRow{momentOf(e.Time, now, zone), string(e.Kind), e.Identity, cut(e.Reason, reasonShown)}
 }
 
 // reversed returns the events of a page, the newest first.

@@ -31,8 +31,8 @@ type scheduleOne struct {
 	Waiting   []waitingRow
 	Counts    []count
 	Events    []eventRow
-	// Definition is the schedule as JSON.
-	Definition string
+	// Definition is the schedule as JSON, if it is not too long. All is the address of the whole.
+	Definition, All string
 }
 
 // runRow is a run in a list.
@@ -96,7 +96,7 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	one := &scheduleOne{
 		scheduleHead: headOf(d.Namespace, d.ID, zone.String(), ""), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
 		TaskQueue: d.Action.TaskQueue, State: stateOf(d), Notes: d.State.Notes, PausedBy: info.PausedBy, Paused: d.State.Paused,
-		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), Counts: countsOf(info),
+		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), All: inTheAPI(d.Namespace, "schedules", d.ID), Counts: countsOf(info),
 	}
 	for _, at := range info.FutureActionTimes {
 		one.Next = append(one.Next, momentOf(at, now, zone))
@@ -152,7 +152,7 @@ func runOf(run *schedule.Run, namespace string, now time.Time, zone *time.Locati
 		row.Lateness = late.Round(time.Millisecond).String()
 	}
 	if run.Failure != nil {
-		row.Failure = run.Failure.Message
+		row.Failure = shortened(run.Failure.Message)
 	}
 	return row
 }
@@ -176,7 +176,7 @@ func definition(s *schedule.Schedule) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(text)
+	return cut(string(text), mostText)
 }
 
 // acts are what the forms of the page of a schedule ask for, by the last part of their address.

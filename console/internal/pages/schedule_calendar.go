@@ -44,7 +44,9 @@ type calendarDay struct {
 // dayCount is how often something came of the times of a day, and the colour of that.
 type dayCount struct {
 	Word, Kind string
-	Count      int
+	// IsOfRuns is false for times without a run.
+	IsOfRuns bool
+	Count    int
 }
 
 // plannedTime is a time to come, which may be marked to be skipped.
@@ -110,10 +112,10 @@ func (c *calendarMonth) day(at time.Time, begin time.Time) *calendarDay {
 	return &c.Weeks[place/7][place%7]
 }
 
-func (d *calendarDay) count(word, kind string, n int) {
+func (d *calendarDay) count(word, kind string, isOfRuns bool, n int) {
 	i := slices.IndexFunc(d.Came, func(c dayCount) bool { return c.Word == word })
 	if i < 0 {
-		d.Came = append(d.Came, dayCount{word, kind, 0})
+		d.Came = append(d.Came, dayCount{word, kind, isOfRuns, 0})
 		i = len(d.Came) - 1
 	}
 	d.Came[i].Count += n
@@ -136,7 +138,7 @@ func (p *Pages) addPast(r *http.Request, speaker *speaker.Speaker, c *calendarMo
 		run := &found.Runs[i]
 		if day := c.day(run.StartTime, begin); day != nil {
 			o := outcomeOf(run, now, begin.Location())
-			day.count(o.Word, o.Kind, 1)
+			day.count(o.Word, o.Kind, true, 1)
 			day.Runs = c.Address + "/runs" + queryOf("from", day.Name+"T00:00", "to", day.Name+"T23:59:59.999999999")
 		}
 	}
@@ -164,7 +166,7 @@ func addWithoutARun(r *http.Request, speaker *speaker.Speaker, c *calendarMonth,
 			}
 		}
 		if day := c.day(at, begin); day != nil {
-			day.count(withoutARun[e.Kind], "warn", max(e.Count, 1))
+			day.count(withoutARun[e.Kind], "warn", false, max(e.Count, 1))
 		}
 	}
 	return nil

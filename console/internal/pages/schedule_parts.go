@@ -22,7 +22,7 @@ type scheduleHead struct {
 type tab struct{ Part, Name string }
 
 var tabsOfASchedule = []tab{
-	{"", "Overview"}, {"calendar", "Calendar"}, {"runs", "Runs"}, {"audit", "Audit"}, {"edit", "Edit"}, {"copy", "Copy"},
+	{"", "Overview"}, {"calendar", "Calendar"}, {"runs", "Runs"}, {"history", "History"}, {"audit", "Audit"}, {"edit", "Edit"}, {"copy", "Copy"},
 }
 
 func headOf(namespace, id, zone, part string) scheduleHead {
@@ -34,6 +34,7 @@ func (p *Pages) addScheduleParts() {
 	const one = Base + "{namespace}/schedules/{id}/"
 	p.page("GET "+one+"calendar", p.scheduleCalendar)
 	p.page("GET "+one+"runs", p.runs)
+	p.page("GET "+one+"history", p.scheduleHistory)
 	p.page("GET "+one+"audit", p.scheduleAudit)
 	p.page("GET "+one+"copy", p.scheduleCopy)
 	p.page("GET "+one+"trigger", p.triggerForm)

@@ -18,7 +18,9 @@ type triggering struct {
 	// Input is JSON, and Nominal the time at which the run counts as due.
 	Input, Overlap, Note, Nominal, Request string
 	Overlaps                               []string
-	Problem                                *refusal.Refusal
+	// IsLarge says that the input of the schedule is too long for a page.
+	IsLarge bool
+	Problem *refusal.Refusal
 }
 
 func overlaps() (words []string) {
@@ -34,7 +36,10 @@ func (p *Pages) triggerForm(r *http.Request, speaker *speaker.Speaker) (*answer,
 	if err != nil {
 		return nil, err
 	}
-	t := &triggering{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), ""), Input: indented(d.Action.Input), Overlaps: overlaps(), Request: p.config.NewID()}
+	t := &triggering{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), ""), Overlaps: overlaps(), Request: p.config.NewID()}
+	if t.Input = indented(d.Action.Input); len(t.Input) > mostText {
+		t.Input, t.IsLarge = "", true
+	}
 	return t.page(), nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // pageSize is how many schedules one page of the list has.
-const pageSize = 50
+const pageSize = 40
 
 // scheduleList is the page with the schedules of a namespace.
 type scheduleList struct {
@@ -107,7 +107,7 @@ func (l *scheduleList) SortedBy(by string) string { return queryOf("query", l.Qu
 
 func rowOf(d *schedule.Description, now time.Time) scheduleRow {
 	row := scheduleRow{
-		ID: d.ID, Address: address(d.Namespace, "schedules", d.ID), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
+		ID: d.ID, Address: address(d.Namespace, "schedules", d.ID), When: shortened(prose.Describe(d.Spec)), Action: shortened(actionOf(&d.Action)),
 		State: stateOf(d), Pick: fmt.Sprintf("pick-%x", sha256.Sum256([]byte(d.ID)))[:21],
 	}
 	if next := d.Info.FutureActionTimes; len(next) > 0 && !d.State.Paused {
@@ -165,9 +165,4 @@ func outcomeOf(run *schedule.Run, now time.Time, zone *time.Location) outcome {
 // messageShown is how many characters of a message a row has.
 const messageShown = 120
 
-func shortened(text string) string {
-	if letters := []rune(text); len(letters) > messageShown {
-		return string(letters[:messageShown]) + "…"
-	}
-	return text
-}
+func shortened(text string) string { return cut(text, messageShown) }
