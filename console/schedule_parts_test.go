@@ -145,8 +145,8 @@ func TestHistoryOfASchedule(t *testing.T) {
 	assert.Contains(t, v.open(path).body, "<td>deleted</td>")
 }
 
-// TestPagesStaySmall: nothing that a schedule has makes a page large.
-func TestPagesStaySmall(t *testing.T) {
+// TestPagesOfALargeScheduleStaySmall: nothing that a schedule has makes a page large.
+func TestPagesOfALargeScheduleStaySmall(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
 	long := strings.Repeat(`"`, 255)
