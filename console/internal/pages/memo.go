@@ -20,7 +20,8 @@ type viewer struct {
 
 // memo keeps what has been found out for a moment, so that many viewers cost as much as one. It is safe for concurrent use.
 type memo[V any] struct {
-	// fresh is how long a value is shown without a new look, and stale how long it is shown while somebody looks anew.
+	// fresh is how long a value is shown without a new look, and stale how long it is shown while somebody looks anew. A look that takes long is
+	// done seldom: fresh is at least ten times as long as it took, within stale.
 	fresh, stale time.Duration
 	now          func() time.Time
 	flights      singleflight.Group
@@ -39,11 +40,17 @@ type memo[V any] struct {
 type found[V any] struct {
 	value V
 	err   error
-	at    time.Time
+	// at is when the look was over, and took how long it took.
+	at   time.Time
+	took time.Duration
 }
 
-// lookTime bounds one look.
-const lookTime = 5 * time.Second
+const (
+	// lookTime bounds one look.
+	lookTime = 5 * time.Second
+	// seldom is how many times as long as a look took there is no other one.
+	seldom = 10
+)
 
 func newMemo[V any](fresh, stale time.Duration, now func() time.Time) *memo[V] {
 	m := &memo[V]{fresh: fresh, stale: stale, now: now, kept: map[viewer]found[V]{}}
@@ -55,7 +62,7 @@ func newMemo[V any](fresh, stale time.Duration, now func() time.Time) *memo[V] {
 func (m *memo[V]) get(ctx context.Context, asks *speaker.Speaker, look func(context.Context) (V, error)) (V, error) {
 	who := viewer{asks.Conn, asks.Namespace()}
 	known, age, turn := m.known(who)
-	if age < m.fresh {
+	if age < min(max(m.fresh, seldom*known.took), m.stale) {
 		return known.value, known.err
 	}
 	flight := m.flights.DoChan(fmt.Sprintf("%p %s %d", who.conn, who.namespace, turn), func() (any, error) { return m.look(who, turn, look), nil })
@@ -101,10 +108,12 @@ func (m *memo[V]) look(who viewer, turn int, look func(context.Context) (V, erro
 	defer m.loads.Done()
 	ctx, cancel := context.WithTimeout(m.base, lookTime)
 	defer cancel()
+	began := m.now()
 	seen.value, seen.err = look(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen.at = m.now()
+	seen.took = seen.at.Sub(began)
 	for other, kept := range m.kept {
 		if seen.at.Sub(kept.at) >= m.stale {
 			delete(m.kept, other)

@@ -96,3 +96,27 @@ func TestMemoKeepsFailures(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 7, value)
 }
+
+// TestMemoOfSlowLooks: the longer a look takes, the seldomer there is one.
+func TestMemoOfSlowLooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ann := user(t, &nats.Conn{})
+		m := newMemo[int](time.Second, time.Minute, time.Now)
+		looks := 0
+		look := func(context.Context) (int, error) {
+			looks++
+			time.Sleep(2 * time.Second)
+			return looks, nil
+		}
+		for range 60 {
+			value, err := m.get(t.Context(), ann, look)
+			require.NoError(t, err)
+			assert.Positive(t, value)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		assert.Equal(t, 3, looks, "of 22 seconds each")
+		m.close()
+	})
+}

@@ -15,15 +15,22 @@ import (
 const (
 	// nowSpan is how far the page looks back and ahead.
 	nowSpan = time.Hour
-	// pastRuns is how many of the newest runs of that time the page knows, and fewRuns how many it lists.
-	pastRuns = 500
+	// pastRuns is how many of the newest runs of that time the page knows, pastPage how many it asks for at once, and fewRuns how many it lists.
+	pastRuns = 5000
+	pastPage = 1000
 	fewRuns  = 8
+	// failureShown is how many characters of a failure it shows.
+	failureShown = 200
 )
 
-// pastFacts are the newest runs of the last hour, the newest first.
+// pastFacts are the newest runs of the last hour, the newest first. hasMore says that there are earlier ones.
 type pastFacts struct {
-	runs []schedule.Run
-	err  error
+	runs    []schedule.Run
+	hasMore bool
+	// median and most are how late runs began that were due by themselves, and latest is the one that was the latest; nil if there is none.
+	median, most time.Duration
+	latest       *schedule.Run
+	err          error
 }
 
 // pastView says what ran in the last hour.
@@ -43,10 +50,60 @@ type pastView struct {
 }
 
 func (p *Pages) past(ctx context.Context, asks *speaker.Speaker) pastFacts {
-	reply, err := ask(ctx, p.runsPast, asks, func(ctx context.Context) (schedule.RunsReply, error) {
-		return asks.Runs(ctx, schedule.RunsRequest{From: p.config.Now().Add(-nowSpan), PageSize: pastRuns})
+	facts, err := ask(ctx, p.runsPast, asks, func(ctx context.Context) (pastFacts, error) {
+		return lookBack(ctx, asks, p.config.Now().Add(-nowSpan))
 	})
-	return pastFacts{reply.Runs, err}
+	facts.err = err
+	return facts
+}
+
+// lookBack finds the newest runs since a time. If there is no time for all of them, it returns those that it has.
+func lookBack(ctx context.Context, asks *speaker.Speaker, from time.Time) (facts pastFacts, err error) {
+	request := schedule.RunsRequest{From: from, PageSize: pastPage}
+	for facts.hasMore = true; facts.hasMore && len(facts.runs) < pastRuns; {
+		page, err := asks.Runs(ctx, request)
+		if err != nil && len(facts.runs) > 0 && ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return facts, err
+		}
+		for i := range page.Runs {
+			facts.runs = append(facts.runs, slim(page.Runs[i]))
+		}
+		request.PageToken, facts.hasMore = page.NextPageToken, page.NextPageToken != ""
+	}
+	facts.sumUp()
+	return facts, nil
+}
+
+// slim returns a run without what the page does not show, since it is kept for a while.
+func slim(run schedule.Run) schedule.Run {
+	run.Result = nil
+	if run.Failure != nil {
+		run.Failure = &schedule.Failure{Type: run.Failure.Type, Message: fmt.Sprintf("%.*s", failureShown, run.Failure.Message)}
+	}
+	return run
+}
+
+// sumUp finds out how late the runs began.
+func (f *pastFacts) sumUp() {
+	var late []time.Duration
+	for i := range f.runs {
+		run := &f.runs[i]
+		if run.Manual || run.DueTime.IsZero() {
+			continue
+		}
+		by := max(run.StartTime.Sub(run.DueTime), 0)
+		if f.latest == nil || by > f.most {
+			f.latest, f.most = run, by
+		}
+		late = append(late, by)
+	}
+	if len(late) > 0 {
+		slices.Sort(late)
+		f.median = late[len(late)/2]
+	}
 }
 
 // pastOf returns what the page says about the runs.
@@ -54,39 +111,28 @@ func pastOf(past *pastFacts, namespace string, now time.Time) (view pastView) {
 	if past.err != nil {
 		return pastView{Problem: lineOf(past.err)}
 	}
-	var late []time.Duration
-	var latest *schedule.Run
+	view.Runs = len(past.runs)
 	for i := range past.runs {
 		run := &past.runs[i]
-		row := runOf(run, namespace, now, time.UTC)
-		view.Runs++
-		switch row.Outcome.Kind {
+		kind := kindOf(run)
+		if i < fewRuns {
+			view.Newest = append(view.Newest, runOf(run, namespace, now, time.UTC))
+		}
+		switch kindsOfBars[kind].kind {
 		case "busy":
 			view.Running++
 		case "bad":
 			view.Failed++
 			if len(view.Failures) < fewRuns {
-				view.Failures = append(view.Failures, row)
+				view.Failures = append(view.Failures, runOf(run, namespace, now, time.UTC))
 			}
 		}
-		if len(view.Newest) < fewRuns {
-			view.Newest = append(view.Newest, row)
-		}
-		if run.Manual || run.DueTime.IsZero() {
-			continue
-		}
-		late = append(late, max(run.StartTime.Sub(run.DueTime), 0))
-		if latest == nil || run.StartTime.Sub(run.DueTime) > latest.StartTime.Sub(latest.DueTime) {
-			latest = run
-		}
 	}
-	if view.Runs >= pastRuns {
+	if past.hasMore && view.Runs > 0 {
 		view.Since = momentOf(past.runs[view.Runs-1].StartTime, now, time.UTC)
 	}
-	if len(late) > 0 {
-		slices.Sort(late)
-		view.Median, view.Most = shortly(late[len(late)/2]), shortly(late[len(late)-1])
-		view.Latest = runOf(latest, namespace, now, time.UTC)
+	if past.latest != nil {
+		view.Median, view.Most, view.Latest = shortly(past.median), shortly(past.most), runOf(past.latest, namespace, now, time.UTC)
 	}
 	return view
 }

@@ -74,19 +74,21 @@ func TestPast(t *testing.T) {
 	t.Parallel()
 	byHand := runAt(time.Minute, time.Hour, schedule.StatusFailed)
 	byHand.Manual = true
-	view := pastOf(&pastFacts{runs: []schedule.Run{
+	past := pastFacts{runs: []schedule.Run{
 		runAt(0, 5*time.Millisecond, schedule.StatusCompleted), byHand, runAt(0, 3*time.Second, ""), runAt(0, 0, schedule.StatusCompleted),
-	}}, "default", noon)
+	}}
+	past.sumUp()
+	view := pastOf(&past, "default", noon)
 	assert.Equal(t, [3]int{4, 1, 1}, [3]int{view.Runs, view.Failed, view.Running})
 	assert.Equal(t, "5 ms", view.Median)
 	assert.Equal(t, "3.0 s", view.Most, "whoever triggers a run does not make it late")
 	assert.Len(t, view.Failures, 1)
 	assert.Empty(t, view.Since.ISO)
-	many := make([]schedule.Run, pastRuns)
+	many := make([]schedule.Run, 500)
 	for i := range many {
 		many[i] = runAt(time.Duration(i)*time.Second, 0, schedule.StatusFailed)
 	}
-	view = pastOf(&pastFacts{runs: many}, "default", noon)
+	view = pastOf(&pastFacts{runs: many, hasMore: true}, "default", noon)
 	assert.Len(t, view.Failures, fewRuns)
 	assert.Equal(t, "2027-03-04 11:52:11", view.Since.Text, "there may be more")
 	assert.Equal(t, "gone", pastOf(&pastFacts{err: schedule.Errorf(schedule.CodeUnavailable, "gone")}, "default", noon).Problem)

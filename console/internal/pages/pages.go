@@ -41,7 +41,7 @@ type Pages struct {
 	mux    *http.ServeMux
 	// What follows is kept for a moment, for each user.
 	facts    *memo[*diagnosis.Facts]
-	runsPast *memo[schedule.RunsReply]
+	runsPast *memo[pastFacts]
 	times    *memo[comingFacts]
 	counts   *memo[executionsView]
 	spaces   *memo[schedule.NamespaceDescription]
@@ -52,7 +52,7 @@ type Pages struct {
 func New(config Config) *Pages {
 	p := &Pages{
 		config: config, mux: http.NewServeMux(),
-		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[schedule.RunsReply](dataFresh, dataStale, config.Now),
+		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[pastFacts](dataFresh, dataStale, config.Now),
 		times: newMemo[comingFacts](timesFresh, dataStale, config.Now), counts: newMemo[executionsView](timesFresh, dataStale, config.Now),
 		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now), filters: newMemo[[]filter](timesFresh, factsStale, config.Now),
 	}
