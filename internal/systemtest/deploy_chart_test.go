@@ -34,6 +34,10 @@ func everything() values {
 		"keda":       values{"enabled": true, "monitoringEndpoint": "nats-headless:8222"},
 		"podMonitor": values{"enabled": true},
 		"gateway":    values{"tls": values{"certSecret": "gateway", "clientCASecret": "clients"}},
+		"console": values{
+			"enabled": true, "tls": values{"certSecret": "console"},
+			"ingress": values{"enabled": true, "host": "console.example", "tlsSecret": "names", "className": "nginx"},
+		},
 	}
 }
 
@@ -152,9 +156,13 @@ func TestChart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := chartObjects(t, over)
-			require.Len(t, all["Deployment"], 8)
-			assert.Len(t, all["PodDisruptionBudget"], 8)
-			assert.Len(t, all["NetworkPolicy"], 8)
+			processes := 8
+			if name == "everything" {
+				processes++ // the console
+			}
+			require.Len(t, all["Deployment"], processes)
+			assert.Len(t, all["PodDisruptionBudget"], processes)
+			assert.Len(t, all["NetworkPolicy"], processes)
 			assert.Len(t, all["ServiceAccount"], 1)
 			requireService(t, all)
 			for _, deployment := range all["Deployment"] {
@@ -176,8 +184,9 @@ func TestChart(t *testing.T) {
 // requireService requires the Service to lead to ports that the gateway has.
 func requireService(t *testing.T, all map[string][]object) {
 	t.Helper()
-	require.Len(t, all["Service"], 1)
-	service := all["Service"][0]
+	at := slices.IndexFunc(all["Service"], func(o object) bool { return o.Metadata.Labels["app.kubernetes.io/component"] == "gateway" })
+	require.GreaterOrEqual(t, at, 0)
+	service := all["Service"][at]
 	i := slices.IndexFunc(all["Deployment"], func(o object) bool { return o.Spec.Template.Spec.Containers[0].Args[0] == "gateway" })
 	require.GreaterOrEqual(t, i, 0)
 	gateway := all["Deployment"][i]
@@ -208,6 +217,26 @@ func TestWhoGetsIntoTheChart(t *testing.T) {
 		i := slices.IndexFunc(all["Deployment"], func(o object) bool { return o.Spec.Template.Spec.Containers[0].Args[0] == "gateway" })
 		require.GreaterOrEqual(t, i, 0)
 		assert.Equal(t, mode, all["Deployment"][i].deployable().env["CARILLON_GRPC_AUTH"])
+	}
+}
+
+// TestConsoleOfTheChart: people log in where NATS has users, over TLS if there is a certificate. At first there is no console.
+func TestConsoleOfTheChart(t *testing.T) {
+	t.Parallel()
+	plain := chartObjects(t, values{"console": values{"enabled": true}})
+	for name, all := range map[string]map[string][]object{"as it is": plain, "everything": chartObjects(t, everything())} {
+		isConsole := func(o object) bool { return o.Metadata.Labels["app.kubernetes.io/component"] == "console" }
+		i, at := slices.IndexFunc(all["Deployment"], isConsole), slices.IndexFunc(all["Service"], isConsole)
+		require.GreaterOrEqual(t, min(i, at), 0, name)
+		console, service := all["Deployment"][i], all["Service"][at]
+		require.Len(t, service.Spec.Ports, 1)
+		env := console.deployable().env
+		assert.Equal(t, ":"+strconv.Itoa(service.Spec.Ports[0].Port), env["CARILLON_CONSOLE"], name)
+		assert.Contains(t, fmt.Sprint(console.Spec.Template.Spec.Containers[0].Ports), service.Spec.Ports[0].TargetPort, name)
+		_, hasUsers := env["CARILLON_CREDS"]
+		assert.Equal(t, hasUsers, env["CARILLON_CONSOLE_AUTH"] == "nats", name)
+		assert.NotEqual(t, env["CARILLON_CONSOLE_CERT"] == "", env["CARILLON_CONSOLE_INSECURE"] == "", name)
+		assert.Equal(t, name == "everything", len(all["Ingress"]) == 1, name)
 	}
 }
 
@@ -293,6 +322,7 @@ func TestChartValues(t *testing.T) {
 		"kind of credentials":      {"nats": values{"credentials": values{"kind": "token"}}},
 		"URL":                      {"nats": values{"url": "nats:4222"}},
 		"log level":                {"logLevel": "loud"},
+		"ingress of the console":   {"console": values{"ingress": values{"hosts": "x"}}},
 		"TLS of the gateway":       {"gateway": values{"tls": values{"secret": "gateway"}}},
 	} {
 		assert.Error(t, validate(wrong), name)

@@ -56,7 +56,7 @@ func (u unit) deployable(t *testing.T, instance string) deployable {
 	return d
 }
 
-var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "gateway", "worker"}
+var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "gateway", "console", "worker"}
 
 // TestUnits checks what can be seen of the units without running them.
 func TestUnits(t *testing.T) {

@@ -96,6 +96,9 @@ func (d *deployable) start(t *testing.T) *process {
 		env["CARILLON_GRPC"], env["CARILLON_HTTP_API"] = d.temporal, "127.0.0.1:"+strconv.Itoa(quietPort(t))
 		env["CARILLON_CONSOLE"] = "off"
 	}
+	if d.role() == "console" {
+		env["CARILLON_CONSOLE"] = "127.0.0.1:" + strconv.Itoa(quietPort(t))
+	}
 	for name, value := range env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}

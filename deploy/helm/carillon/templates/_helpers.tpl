@@ -51,6 +51,10 @@ The parts of an installation, as YAML: for each its role, and its values over th
 {{- $part := mustMergeOverwrite (deepCopy $root.Values.defaults) $values (dict "role" $role) }}
 {{- $_ := set $parts $role $part }}
 {{- end }}
+{{- if .Values.console.enabled }}
+{{- $console := dict "replicas" .Values.console.replicas "resources" .Values.console.resources "extraEnv" .Values.console.extraEnv }}
+{{- $_ := set $parts "console" (mustMergeOverwrite (deepCopy $root.Values.defaults) $console (dict "role" "console" "autoscaling" (dict "enabled" false))) }}
+{{- end }}
 {{- range $name, $values := .Values.workers }}
 {{- $part := mustMergeOverwrite (deepCopy $root.Values.defaults) $values (dict "role" "worker") }}
 {{- $_ := set $parts (printf "worker-%s" $name) $part }}
