@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"net/url"
@@ -12,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	sdkclient "go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
@@ -71,14 +73,22 @@ func TestPageOfAnExecution(t *testing.T) {
 	assert.Equal(t, "\"acme\"\n", s.open(address+"/input").body)
 	s.open(address+"/events/1").shows(t, "1 WorkflowExecutionStarted ", "\nworkflowType.name:\nOrder\n")
 	assert.Equal(t, 404, s.open(address+"/events/1000").status)
-	var history struct{ Events []json.RawMessage }
-	require.NoError(t, json.Unmarshal([]byte(s.open(address+"/history.json").body), &history))
-	assert.Greater(t, len(history.Events), 10)
+	s.replay(t, s.open(address+"/history.json").body)
 
 	failed := s.begin(t, orders, "b", "never")
 	s.awaitStatus(t, "b", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
 	s.open(failed).shows(t, "Why it ended", "Card: the card is stolen", "&#34;code&#34;: 51")
 	assert.Equal(t, 404, s.open("/ns/default/executions/none").status)
+}
+
+// replay lets Temporal's SDK read the JSON of a history, and run the code of the workflow by it.
+func (s *shop) replay(t *testing.T, text string) {
+	t.Helper()
+	history, err := sdkclient.HistoryFromJSON(strings.NewReader(text), sdkclient.HistoryJSONOptions{})
+	require.NoError(t, err)
+	replayer := sdkworker.NewWorkflowReplayer()
+	replayer.RegisterWorkflowWithOptions(order, workflow.RegisterOptions{Name: "Order"})
+	require.NoError(t, replayer.ReplayWorkflowHistory(sdklog.NewStructuredLogger(natstest.Logger(t)), history))
 }
 
 func (s *shop) runOf(t *testing.T, id string) string {
@@ -274,4 +284,16 @@ func TestPagesStaySmall(t *testing.T) {
 	}
 	s.open(run).shows(t, "All of it")
 	assert.Greater(t, len(s.open(run+"/input").body), 100_000)
+}
+
+// TestExecutionsWithoutTheRest: where nobody serves Temporal's methods, the pages say so at once.
+func TestExecutionsWithoutTheRest(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	for _, path := range []string{"/ns/default/executions", "/ns/default/executions/a", "/ns/default/executions/a/b", "/ns/default/executions/a/b/reset", "/ns/default/batches", "/ns/default/task-queues/a"} {
+		assert.Equal(t, 503, v.open(path).status, path)
+	}
+	v.open("/ns/default/task-queues").shows(t, "Not all is known. executions: there is no gateway", "Not all is known. workers: there is no gateway")
+	v.submit("/ns/default/executions/a/b/signal", url.Values{"name": {"paid"}, "input": {"1"}}).shows(t, `role="alert"`, "there is no gateway", `value="paid"`)
+	v.submit("/ns/default/new-execution", url.Values{"type": {"Order"}, "queue": {"q"}}).shows(t, `role="alert"`, `value="Order"`)
 }
