@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,6 +129,16 @@ var executionJourneys = map[string]func(t *testing.T, j *journey, s *shop){
 		j.sees("no worker")
 		j.clicks("forgotten")
 		j.sees("No worker polls for workflow tasks")
+	},
+	"without scripts": func(t *testing.T, j *journey, s *shop) {
+		s.begin(t, orders, "plain", "acme")
+		s.awaitState(t, "plain", "charged")
+		tell(j, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		j.goes("/ns/default/executions/plain/" + s.runOf(t, "plain") + "/signal")
+		j.do(chromedp.SendKeys("#name", "paid"), chromedp.SendKeys("#input", `"in cash"`), chromedp.Submit("#name"), chromedp.WaitVisible(".said"))
+		s.awaitStatus(t, "plain", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		j.goes("/ns/default/executions/plain")
+		j.do(chromedp.WaitVisible("#events"))
 	},
 	"a phone": func(t *testing.T, j *journey, s *shop) {
 		s.begin(t, orders, "small", "acme")
