@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -150,4 +151,24 @@ func TestFormsOfStrangers(t *testing.T) {
 	d, err := v.api.Describe(t.Context(), "a/b")
 	require.NoError(t, err)
 	assert.False(t, d.State.Paused)
+}
+
+// TestPollsAreShared: a page that keeps itself up to date is the same for all who look at the same moment. Whoever changes something sees it at once.
+func TestPollsAreShared(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.make(t, "shared", daily)
+	polls := func() string {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.url+"/ns/default/schedules/shared", nil)
+		require.NoError(t, err)
+		request.Header.Set("HX-Request", "true")
+		response, err := v.http.Do(request)
+		require.NoError(t, err)
+		return v.shown(response).body
+	}
+	assert.Contains(t, polls(), ">active<")
+	v.submit("/ns/default/schedules/shared/pause", url.Values{"note": {"by hand"}})
+	assert.Contains(t, polls(), ">paused<")
+	require.NoError(t, v.api.Unpause(t.Context(), "shared", ""))
+	natstest.Eventually(t, patience, "others see it after a moment", func() bool { return strings.Contains(polls(), ">active<") })
 }

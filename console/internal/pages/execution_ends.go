@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
-	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -132,17 +131,17 @@ func (p *Pages) plain(pattern string, write func(context.Context, *http.Request,
 		if strings.HasSuffix(pattern, ".json") {
 			out.kind = "application/json"
 		}
-		_, err := p.made(r, func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-			ctx, cancel := context.WithTimeout(r.Context(), wholeWait)
-			defer cancel()
-			return nil, write(ctx, r, speaker, out)
-		})
+		ctx, cancel := context.WithTimeout(r.Context(), wholeWait)
+		defer cancel()
+		asks, err := p.asks(r)
+		if err == nil {
+			err = write(ctx, r, asks, out)
+		}
 		switch {
 		case err != nil && out.begun:
 			panic(http.ErrAbortHandler) // so that nobody takes the beginning for all of it
 		case err != nil:
-			refused := refusal.Of(err)
-			p.show(w, r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
+			p.problem(r, err).write(w, r)
 		}
 	})
 }

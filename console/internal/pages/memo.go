@@ -16,6 +16,8 @@ import (
 type viewer struct {
 	conn      *nats.Conn
 	namespace string
+	// page is the address of a page that is kept as a whole, and identity whose name is on it. Both are empty for parts of pages.
+	page, identity string
 }
 
 // memo keeps what has been found out for a moment, so that many viewers cost as much as one. It is safe for concurrent use.
@@ -60,12 +62,16 @@ func newMemo[V any](fresh, stale time.Duration, now func() time.Time) *memo[V] {
 
 // get returns what is known for somebody. It waits for a look only if what is known is too old, and not longer than ctx.
 func (m *memo[V]) get(ctx context.Context, asks *speaker.Speaker, look func(context.Context) (V, error)) (V, error) {
-	who := viewer{asks.Conn, asks.Namespace()}
+	return m.of(ctx, viewer{conn: asks.Conn, namespace: asks.Namespace()}, look)
+}
+
+// of is get for a viewer.
+func (m *memo[V]) of(ctx context.Context, who viewer, look func(context.Context) (V, error)) (V, error) {
 	known, age, turn := m.known(who)
 	if age < min(max(m.fresh, seldom*known.took), m.stale) {
 		return known.value, known.err
 	}
-	flight := m.flights.DoChan(fmt.Sprintf("%p %s %d", who.conn, who.namespace, turn), func() (any, error) { return m.look(who, turn, look), nil })
+	flight := m.flights.DoChan(fmt.Sprintf("%p %s %d %s %q", who.conn, who.namespace, turn, who.identity, who.page), func() (any, error) { return m.look(who, turn, look), nil })
 	if age < m.stale {
 		return known.value, known.err
 	}

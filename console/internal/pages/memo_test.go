@@ -120,3 +120,24 @@ func TestMemoOfSlowLooks(t *testing.T) {
 		m.close()
 	})
 }
+
+// TestMemoOfPages: a page is that of one address, user and name.
+func TestMemoOfPages(t *testing.T) {
+	t.Parallel()
+	conn := &nats.Conn{}
+	m := newMemo[int](time.Hour, time.Hour, time.Now)
+	defer m.close()
+	looks := 0
+	for _, who := range []viewer{
+		{conn: conn, namespace: "a", page: "/1", identity: "ann"}, {conn: conn, namespace: "a", page: "/2", identity: "ann"},
+		{conn: conn, namespace: "a", page: "/1", identity: "bob"}, {conn: conn, namespace: "b", page: "/1", identity: "ann"},
+		{conn: &nats.Conn{}, namespace: "a", page: "/1", identity: "ann"},
+	} {
+		looks++
+		for range 2 {
+			value, err := m.of(t.Context(), who, func(context.Context) (int, error) { return looks, nil })
+			require.NoError(t, err)
+			assert.Equal(t, looks, value)
+		}
+	}
+}

@@ -46,6 +46,7 @@ type Pages struct {
 	counts   *memo[executionsView]
 	spaces   *memo[schedule.NamespaceDescription]
 	filters  *memo[[]filter]
+	polled   *memo[*rendered]
 }
 
 // New returns the handler.
@@ -55,6 +56,7 @@ func New(config Config) *Pages {
 		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[pastFacts](dataFresh, dataStale, config.Now),
 		times: newMemo[comingFacts](timesFresh, dataStale, config.Now), counts: newMemo[executionsView](timesFresh, dataStale, config.Now),
 		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now), filters: newMemo[[]filter](timesFresh, factsStale, config.Now),
+		polled: newMemo[*rendered](pollFresh, pollFresh, config.Now),
 	}
 	files, err := fs.Sub(static, "static")
 	if err != nil {
@@ -80,6 +82,7 @@ const (
 	factsFresh, factsStale = 10 * time.Second, time.Minute
 	dataFresh, dataStale   = 3 * time.Second, 20 * time.Second
 	timesFresh             = 10 * time.Second
+	pollFresh              = time.Second
 )
 
 // forget lets all pages look anew: somebody has changed something, and wants to see it.
@@ -88,6 +91,7 @@ func (p *Pages) forget() {
 	p.times.forget()
 	p.spaces.forget()
 	p.filters.forget()
+	p.polled.forget()
 }
 
 // Close ends what is still being found out for pages, and waits for it. Pages that are asked for later may lack a part.
@@ -98,6 +102,7 @@ func (p *Pages) Close() {
 	p.counts.close()
 	p.spaces.close()
 	p.filters.close()
+	p.polled.close()
 }
 
 func (p *Pages) addSchedules() {

@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -81,34 +82,87 @@ type frame struct {
 // page adds a page.
 func (p *Pages) page(pattern string, make func(*http.Request, *speaker.Speaker) (*answer, error)) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		given, err := p.made(r, make)
-		switch {
-		case err != nil:
-			refused := refusal.Of(err)
-			p.show(w, r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
-		case given.to != "":
-			p.forget()
-			http.Redirect(w, r, given.to, http.StatusSeeOther)
-		default:
-			p.show(w, r, http.StatusOK, given)
+		asks, err := p.asks(r)
+		if err != nil {
+			p.problem(r, err).write(w, r)
+			return
 		}
+		p.answered(r, asks, make).write(w, r)
 	})
 }
 
-// made makes a page for whoever asks.
-func (p *Pages) made(r *http.Request, make func(*http.Request, *speaker.Speaker) (*answer, error)) (*answer, error) {
-	speaker, err := p.config.Speaker(r)
+// asks returns who asks for a page, in the namespace of the page.
+func (p *Pages) asks(r *http.Request) (*speaker.Speaker, error) {
+	asks, err := p.config.Speaker(r)
 	if err == nil && r.PathValue("namespace") != "" {
-		speaker, err = speaker.In(r.PathValue("namespace"))
+		asks, err = asks.In(r.PathValue("namespace"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return make(r, speaker)
+	return asks, err
 }
 
-// show writes a page, whole or not at all.
-func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answer) {
+// rendered is a page as it is sent, or a place to go to.
+type rendered struct {
+	status int
+	to     string
+	text   []byte
+}
+
+// write sends a page.
+func (page *rendered) write(w http.ResponseWriter, r *http.Request) {
+	if page.to != "" {
+		http.Redirect(w, r, page.to, page.status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(page.status)
+	_, _ = w.Write(page.text) // fails if the browser has gone
+}
+
+// answered makes a page. One that keeps itself up to date is made once for all who look at it at the moment.
+func (p *Pages) answered(r *http.Request, asks *speaker.Speaker, make func(*http.Request, *speaker.Speaker) (*answer, error)) *rendered {
+	if r.Method != http.MethodGet || r.Header.Get("Hx-Request") == "" {
+		return p.rendered(r, asks, make)
+	}
+	who := viewer{conn: asks.Conn, namespace: asks.Namespace(), page: r.URL.RequestURI(), identity: asks.Identity}
+	page, err := p.polled.of(r.Context(), who, func(ctx context.Context) (*rendered, error) {
+		return p.rendered(r.WithContext(onBehalf{ctx, r.Context()}), asks, make), nil
+	})
+	if err != nil {
+		return p.problem(r, err)
+	}
+	return page
+}
+
+// onBehalf is a context with the values of a request, which does not end with it.
+type onBehalf struct {
+	context.Context
+	request context.Context
+}
+
+// Value implements [context.Context].
+func (c onBehalf) Value(key any) any { return c.request.Value(key) }
+
+// rendered makes a page.
+func (p *Pages) rendered(r *http.Request, asks *speaker.Speaker, make func(*http.Request, *speaker.Speaker) (*answer, error)) *rendered {
+	given, err := make(r, asks)
+	switch {
+	case err != nil:
+		return p.problem(r, err)
+	case given.to != "":
+		p.forget()
+		return &rendered{status: http.StatusSeeOther, to: given.to}
+	}
+	return p.show(r, http.StatusOK, given)
+}
+
+// problem returns the page that says what went wrong.
+func (p *Pages) problem(r *http.Request, err error) *rendered {
+	refused := refusal.Of(err)
+	return p.show(r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
+}
+
+// show returns a page, whole or not at all.
+func (p *Pages) show(r *http.Request, status int, a *answer) *rendered {
 	namespace := r.PathValue("namespace")
 	if schedule.ValidateNamespace(namespace) != nil {
 		namespace = p.config.First(r)
@@ -120,12 +174,9 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, a *answ
 		Banner: p.banner(r, namespace), Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {
-		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
-		return
+		return &rendered{status: http.StatusInternalServerError, text: []byte("The page cannot be shown.")}
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // fails if the browser has gone
+	return &rendered{status: status, text: text.Bytes()}
 }
 
 // sectionOf returns the section of the page at an address: what comes after the namespace.

@@ -33,6 +33,8 @@ type scheduleOne struct {
 	Events    []eventRow
 	// Definition is the schedule as JSON, if it is not too long. All is the address of the whole.
 	Definition, All string
+	// IsBusy says that the page will soon be another one, so that it asks more often.
+	IsBusy bool
 }
 
 // runRow is a run in a list.
@@ -96,7 +98,8 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	one := &scheduleOne{
 		scheduleHead: headOf(d.Namespace, d.ID, zone.String(), ""), When: prose.Describe(d.Spec), Action: actionOf(&d.Action),
 		TaskQueue: d.Action.TaskQueue, State: stateOf(d), Notes: d.State.Notes, PausedBy: info.PausedBy, Paused: d.State.Paused,
-		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), All: inTheAPI(d.Namespace, "schedules", d.ID), Counts: countsOf(info),
+		Reasons: info.Reasons, Warnings: info.Warnings, Definition: definition(&d.Schedule), All: inTheAPI(d.Namespace, "schedules", d.ID),
+		Counts: countsOf(info), IsBusy: isBusy(info, now),
 	}
 	for _, at := range info.FutureActionTimes {
 		one.Next = append(one.Next, momentOf(at, now, zone))
@@ -122,6 +125,13 @@ func oneOf(d *schedule.Description, events []schedule.Event, now time.Time) *sch
 	}
 	one.Events = reversed(events, now, zone)
 	return one
+}
+
+// isBusy reports whether a schedule has something in progress, or is about to.
+func isBusy(info *schedule.Info, now time.Time) bool {
+	const soon = 10 * time.Second
+	next := info.FutureActionTimes
+	return len(info.RunningWorkflows)+len(info.Buffer)+len(info.Backfills) > 0 || len(next) > 0 && next[0].Before(now.Add(soon))
 }
 
 // recentOf returns the runs that a schedule knows: the last ones, and those in progress that began earlier.
