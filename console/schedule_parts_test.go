@@ -31,6 +31,7 @@ func TestCalendarOfASchedule(t *testing.T) {
 
 	dense := v.open("/ns/default/schedules/dense/calendar?month=" + year + "-02")
 	assert.Contains(t, dense.body, "The month has more times to come than are shown here")
+	assert.Contains(t, dense.body, "and at least 996 more")
 	assert.Less(t, len(dense.body), 150_000)
 	assert.Contains(t, v.open("/ns/default/schedules/a/calendar").body, `aria-current="date"`)
 	assert.Equal(t, 400, v.open("/ns/default/schedules/a/calendar?month=soon").status)
@@ -101,6 +102,14 @@ func TestTriggerWithOtherInput(t *testing.T) {
 	assert.Equal(t, schedule.EventTriggered, history.Events[0].Kind)
 	assert.Equal(t, "by finance", history.Events[0].Reason)
 	assert.Equal(t, 404, v.submit("/ns/default/schedules/none/trigger", nil).status)
+
+	again := url.Values{"request": {v.open("/ns/default/schedules/a").hidden(t, "request")}}
+	for range 2 { // the same form twice is one run
+		assert.Contains(t, v.submit(path, again).body, "A run has been asked for.")
+	}
+	history, err = v.api.History(t.Context(), schedule.HistoryRequest{ID: "a", Kinds: []schedule.EventKind{schedule.EventTriggered}})
+	require.NoError(t, err)
+	assert.Len(t, history.Events, 2)
 }
 
 func TestSkipAndUnskip(t *testing.T) {

@@ -17,9 +17,11 @@ const eventsShown = 25
 type scheduleOne struct {
 	scheduleHead
 	When, Action, TaskQueue string
-	State                   state
-	Notes, PausedBy         string
-	Paused                  bool
+	// Request is the ID of a trigger, so that sending the form twice starts one run.
+	Request         string
+	State           state
+	Notes, PausedBy string
+	Paused          bool
 	// Reasons say what holds it up, and Warnings what may surprise.
 	Reasons, Warnings []schedule.Notice
 	Next              []moment
@@ -89,7 +91,9 @@ func (p *Pages) schedule(r *http.Request, speaker *speaker.Speaker) (*answer, er
 	if err != nil {
 		return nil, err
 	}
-	return &answer{view: "schedule", title: d.ID, data: oneOf(&d, history.Events, p.config.Now())}, nil
+	one := oneOf(&d, history.Events, p.config.Now())
+	one.Request = p.config.NewID()
+	return &answer{view: "schedule", title: d.ID, data: one}, nil
 }
 
 // oneOf returns what the page of a schedule shows.
@@ -156,15 +160,23 @@ func runOf(run *schedule.Run, namespace string, now time.Time, zone *time.Locati
 		Attempts: run.Attempt, IsManual: run.Manual,
 	}
 	if !run.CloseTime.IsZero() {
-		row.Took = run.CloseTime.Sub(run.StartTime).Round(time.Millisecond).String()
+		row.Took = toThePoint(run.CloseTime.Sub(run.StartTime))
 	}
 	if late := run.StartTime.Sub(run.DueTime); late > 0 && !run.Manual {
-		row.Lateness = late.Round(time.Millisecond).String()
+		row.Lateness = toThePoint(late)
 	}
 	if run.Failure != nil {
 		row.Failure = shortened(run.Failure.Message)
 	}
 	return row
+}
+
+// toThePoint returns a duration with as many digits as say something.
+func toThePoint(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
 }
 
 func countsOf(info *schedule.Info) (counts []count) {

@@ -39,6 +39,8 @@ type calendarDay struct {
 	// Planned are the first times to come, and More is how many there are beyond those.
 	Planned []plannedTime
 	More    int
+	// IsOpen says that the day has still more.
+	IsOpen bool
 }
 
 // dayCount is how often something came of the times of a day, and the colour of that.
@@ -196,7 +198,11 @@ func addPlanned(r *http.Request, speaker *speaker.Speaker, c *calendarMonth, d *
 		day.Planned = append(day.Planned, plannedTime{momentOf(due.NominalTime, now, begin.Location()), clockOf(due.NominalTime, begin.Location()), skip})
 	}
 	if reply.More {
-		c.PlannedTo = momentOf(reply.Times[len(reply.Times)-1].NominalTime, now, begin.Location())
+		last := reply.Times[len(reply.Times)-1].NominalTime
+		c.PlannedTo = momentOf(last, now, begin.Location())
+		if day := c.day(last, begin); day != nil {
+			day.IsOpen = true
+		}
 	}
 	return nil
 }
