@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -30,9 +31,10 @@ type Refusals struct {
 
 // waiting is something that NATS may refuse.
 type waiting struct {
-	// subject is that of a message or of a subscription.
-	subject string
-	tell    func(error)
+	// subject is that of a message or of a subscription. With isPrefix it is how such subjects begin.
+	subject  string
+	isPrefix bool
+	tell     func(error)
 }
 
 var refusedSubject = regexp.MustCompile(`(Publish|Subscription) to "(\S+)"`)
@@ -53,7 +55,7 @@ func (r *Refusals) Handle(conn *nats.Conn, _ *nats.Subscription, err error) {
 		r.deaf, r.since = refused, conn.Stats().Reconnects
 	}
 	for w := range r.waiting {
-		if isDeaf || w.subject == subject {
+		if isDeaf || w.subject == subject || w.isPrefix && strings.HasPrefix(subject, w.subject) {
 			w.tell(refused)
 		}
 	}
@@ -84,8 +86,28 @@ func inboxes(conn *nats.Conn) string {
 	return conn.Opts.InboxPrefix + "."
 }
 
+// Guard returns a context that ends when NATS refuses the user of the connection a message whose subject begins with a prefix; the cause of its end is an
+// [ErrPermissionDenied] then. It is for requests that a library makes over the connection, such as those to JetStream. It does not know whose request it was:
+// all contexts with the prefix end. stop must be called.
+func (r *Refusals) Guard(ctx context.Context, conn *nats.Conn, prefix string) (guarded context.Context, stop func()) {
+	guarded, end := context.WithCancelCause(ctx)
+	forget, err := r.wait(conn, &waiting{prefix, true, end})
+	if err != nil {
+		end(err)
+		return guarded, func() {}
+	}
+	return guarded, func() {
+		forget()
+		end(nil)
+	}
+}
+
 // await calls tell, in another goroutine, if NATS refuses a subject, until forget is called. It returns an error if NATS has refused all answers.
 func (r *Refusals) await(conn *nats.Conn, subject string, tell func(error)) (forget func(), err error) {
+	return r.wait(conn, &waiting{subject, false, tell})
+}
+
+func (r *Refusals) wait(conn *nats.Conn, one *waiting) (forget func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}
@@ -97,7 +119,6 @@ func (r *Refusals) await(conn *nats.Conn, subject string, tell func(error)) (for
 	if r.waiting == nil {
 		r.waiting = map[*waiting]struct{}{}
 	}
-	one := &waiting{subject, tell}
 	r.waiting[one] = struct{}{}
 	return func() {
 		r.mu.Lock()

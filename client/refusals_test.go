@@ -72,6 +72,7 @@ func TestRefused(t *testing.T) {
 		assert.EqualError(t, err, "NATS does not let this user publish on carillon.api.default.schedule.unpause")
 	}
 	require.NoError(t, reader.Pause(ctx, "a", ""), "others go on")
+	assert.NoError(t, ctx.Err())
 	_, err = reader.Watch(ctx, "")
 	require.ErrorIs(t, err, client.ErrPermissionDenied)
 	assert.EqualError(t, err, "NATS does not let this user subscribe to carillon.event.default.>")

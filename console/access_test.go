@@ -46,6 +46,17 @@ func TestLogInAndOut(t *testing.T) {
 	assert.Contains(t, g.open("/ns/default/schedules").body, "<h1>Log in</h1>")
 }
 
+// TestNoRightToLook: a page that asks JetStream says at once which permission is missing, and a part of a page is missing alone.
+func TestNoRightToLook(t *testing.T) {
+	t.Parallel()
+	g := visitGuarded(t)
+	g.logsIn("bob", "b")
+	letters := g.open("/ns/default/dead-letters")
+	assert.Equal(t, http.StatusForbidden, letters.status)
+	assert.Contains(t, letters.body, "NATS does not let this user publish on $JS.API.")
+	assert.Equal(t, http.StatusOK, g.open("/ns/default/task-queues").status)
+}
+
 // TestLiveUpdatesAfterTheSession: the script of a page that asks again by itself loads the page of the login as a whole.
 func TestLiveUpdatesAfterTheSession(t *testing.T) {
 	t.Parallel()

@@ -198,6 +198,7 @@ func (c *Console) speakerOf(visitor *access.Visitor) (*speaker.Speaker, error) {
 	}
 	return speaker.New(speaker.Config{
 		API: api, Conn: visitor.Connection.Conn, Temporal: c.config.Services, Asker: visitor.Asker, Names: c.config.Names, Identity: visitor.Name,
+		Refusals: visitor.Connection.Refusals,
 	})
 }
 

@@ -50,12 +50,23 @@ type letterRow struct {
 
 func (p *Pages) addLetters() {
 	const letters = Base + "{namespace}/dead-letters"
-	p.page("GET "+letters, p.letters)
-	p.page("GET "+letters+"/all", p.confirmLetters)
-	p.page("POST "+letters+"/all", p.handleLetters)
-	p.page("GET "+letters+"/{number}", p.letter)
-	p.page("POST "+letters+"/{number}/replay", p.replayLetter)
-	p.page("POST "+letters+"/{number}/delete", p.deleteLetter)
+	p.page("GET "+letters, ofJetStream(p.letters))
+	p.page("GET "+letters+"/all", ofJetStream(p.confirmLetters))
+	p.page("POST "+letters+"/all", ofJetStream(p.handleLetters))
+	p.page("GET "+letters+"/{number}", ofJetStream(p.letter))
+	p.page("POST "+letters+"/{number}/replay", ofJetStream(p.replayLetter))
+	p.page("POST "+letters+"/{number}/delete", ofJetStream(p.deleteLetter))
+}
+
+// ofJetStream makes a page that asks JetStream. What NATS does not let the user ask refuses the page at once.
+func ofJetStream(make func(*http.Request, *speaker.Speaker) (*answer, error)) func(*http.Request, *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, asks *speaker.Speaker) (made *answer, err error) {
+		err = asks.AskJetStream(r.Context(), func(ctx context.Context) error {
+			made, err = make(r.WithContext(ctx), asks)
+			return err
+		})
+		return made, err
+	}
 }
 
 // reader returns what handles dead letters in the name of a user, or why they cannot.

@@ -88,9 +88,13 @@ func (q *queueOne) addWorkers(ctx context.Context, speaker *speaker.Speaker, now
 	for _, w := range workers.GetWorkers() {
 		q.Workers = append(q.Workers, workerOf(w, now))
 	}
-	if status, err := taskqueue.Look(ctx, speaker.JS, speaker.Names, speaker.Namespace(), q.Name); err == nil {
-		q.Native = nativeOf(&status, now)
-	}
+	_ = speaker.AskJetStream(ctx, func(ctx context.Context) error { // without it, that part is missing
+		status, err := taskqueue.Look(ctx, speaker.JS, speaker.Names, speaker.Namespace(), q.Name)
+		if err == nil {
+			q.Native = nativeOf(&status, now)
+		}
+		return err
+	})
 	return err
 }
 

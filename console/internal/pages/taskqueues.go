@@ -119,7 +119,14 @@ func (s *queueSet) page(after string) *queueList {
 
 // queueSources are who knows of task queues.
 var queueSources = map[string]func(context.Context, *speaker.Speaker, *queueSet) error{
-	"executions": queuesOfExecutions, "backlog": queuesOfBacklog, "workers": queuesOfWorkers, "runs": queuesOfRuns,
+	"executions": queuesOfExecutions, "backlog": byJetStream(queuesOfBacklog), "workers": queuesOfWorkers, "runs": byJetStream(queuesOfRuns),
+}
+
+// byJetStream is a source that asks JetStream.
+func byJetStream(source func(context.Context, *speaker.Speaker, *queueSet) error) func(context.Context, *speaker.Speaker, *queueSet) error {
+	return func(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
+		return asks.AskJetStream(ctx, func(ctx context.Context) error { return source(ctx, asks, found) })
+	}
 }
 
 func queuesOfExecutions(ctx context.Context, speaker *speaker.Speaker, found *queueSet) error {

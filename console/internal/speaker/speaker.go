@@ -5,6 +5,7 @@ package speaker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,6 +32,8 @@ type Speaker struct {
 	Names subjects.Names
 	// Identity names the user in the event history.
 	Identity string
+
+	refusals *client.Refusals
 }
 
 // Config says what [New] needs. All fields are required.
@@ -44,6 +47,8 @@ type Config struct {
 	Names    subjects.Names
 	// Identity names the user.
 	Identity string
+	// Refusals are those of Conn; nil if nobody handles them.
+	Refusals *client.Refusals
 }
 
 // New returns a speaker for the namespace of the client. It fails if the connection has no JetStream.
@@ -56,6 +61,7 @@ func New(config Config) (*Speaker, error) {
 	return &Speaker{
 		Client: config.API, Workflows: workflowservice.NewWorkflowServiceClient(services),
 		Operator: operatorservice.NewOperatorServiceClient(services), Conn: config.Conn, JS: js, Names: config.Names, Identity: config.Identity,
+		refusals: config.Refusals,
 	}, nil
 }
 
@@ -68,6 +74,21 @@ type asking struct {
 // Invoke calls a method in the name of who asks.
 func (a asking) Invoke(ctx context.Context, method string, request, response any, options ...grpc.CallOption) error {
 	return a.ClientConnInterface.Invoke(callers.NewContext(ctx, a.asker), method, request, response, options...)
+}
+
+// jetStreamAPI is how the subjects of requests to JetStream begin.
+const jetStreamAPI = "$JS.API."
+
+// AskJetStream runs requests to JetStream. If NATS refuses the user one of them, they end at once, and the error is an [client.ErrPermissionDenied] that
+// names the subject. NATS itself would not answer.
+func (s *Speaker) AskJetStream(ctx context.Context, ask func(context.Context) error) error {
+	ctx, stop := s.refusals.Guard(ctx, s.Conn, jetStreamAPI)
+	defer stop()
+	err := ask(ctx)
+	if refused := context.Cause(ctx); err != nil && errors.Is(refused, client.ErrPermissionDenied) {
+		return refused
+	}
+	return err
 }
 
 // patience is how long a person waits for NATS.
