@@ -15,8 +15,8 @@ const (
 	// comingSchedules is how many schedules the page knows of those that are due in the next hour, the next ones first. Of so many of them it
 	// asks for all times of the hour; of the others it knows the next ten.
 	comingSchedules, comingWhole = 100, 40
-	// comingAtOnce is how many requests for that are in progress at once, and manyTimes how many times a description has at most.
-	comingAtOnce, manyTimes = 4, 10
+	// comingAtOnce is how many requests for that are in progress at once.
+	comingAtOnce = 4
 )
 
 // due is a time at which a schedule is due.
@@ -127,10 +127,10 @@ func allTimes(ctx context.Context, asks *speaker.Speaker, id string, from, to ti
 	return all, nil
 }
 
-// isOften reports whether a schedule has more times before an end than its description says.
+// isOften reports whether a schedule may have more times before an end than its description says: those of a schedule that catches up may be over.
 func isOften(d *schedule.Description, to time.Time) bool {
 	times := d.Info.FutureActionTimes
-	return !d.State.Paused && len(times) >= manyTimes && times[len(times)-1].Before(to)
+	return !d.State.Paused && len(times) > 0 && times[len(times)-1].Before(to)
 }
 
 // timesOf returns the times of one schedule before an end: those that were asked for, or those of its description.

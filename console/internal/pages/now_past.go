@@ -46,7 +46,16 @@ type pastView struct {
 	Median, Most string
 	Latest       runRow
 	Newest       []runRow
-	Failures     []runRow
+	// Failures are those that failed in the same way, the newest first, and MoreFailures counts the other ways.
+	Failures     []failureRow
+	MoreFailures int
+}
+
+// failureRow is a way in which runs of a schedule failed: the newest of them, and how many there were.
+type failureRow struct {
+	runRow
+	Count int
+	way   way
 }
 
 func (p *Pages) past(ctx context.Context, asks *speaker.Speaker) pastFacts {
@@ -112,6 +121,7 @@ func pastOf(past *pastFacts, namespace string, now time.Time) (view pastView) {
 		return pastView{Problem: lineOf(past.err)}
 	}
 	view.Runs = len(past.runs)
+	ways := map[way]int{}
 	for i := range past.runs {
 		run := &past.runs[i]
 		kind := kindOf(run)
@@ -123,11 +133,16 @@ func pastOf(past *pastFacts, namespace string, now time.Time) (view pastView) {
 			view.Running++
 		case "bad":
 			view.Failed++
-			if len(view.Failures) < fewRuns {
-				view.Failures = append(view.Failures, runOf(run, namespace, now, time.UTC))
+			ways[wayOf(run)]++
+			if ways[wayOf(run)] == 1 && len(view.Failures) < fewRuns {
+				view.Failures = append(view.Failures, failureRow{runRow: runOf(run, namespace, now, time.UTC), way: wayOf(run)})
 			}
 		}
 	}
+	for i := range view.Failures {
+		view.Failures[i].Count = ways[view.Failures[i].way]
+	}
+	view.MoreFailures = len(ways) - len(view.Failures)
 	if past.hasMore && view.Runs > 0 {
 		view.Since = momentOf(past.runs[view.Runs-1].StartTime, now, time.UTC)
 	}
@@ -135,6 +150,20 @@ func pastOf(past *pastFacts, namespace string, now time.Time) (view pastView) {
 		view.Median, view.Most, view.Latest = shortly(past.median), shortly(past.most), runOf(past.latest, namespace, now, time.UTC)
 	}
 	return view
+}
+
+// way is how runs of a schedule failed.
+type way struct {
+	id      string
+	status  schedule.Status
+	message string
+}
+
+func wayOf(run *schedule.Run) way {
+	if run.Failure == nil {
+		return way{run.ScheduleID, run.Status, ""}
+	}
+	return way{run.ScheduleID, run.Status, run.Failure.Message}
 }
 
 // shortly returns a duration with about two digits that matter.

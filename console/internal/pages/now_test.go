@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -87,9 +88,16 @@ func TestPast(t *testing.T) {
 	many := make([]schedule.Run, 500)
 	for i := range many {
 		many[i] = runAt(time.Duration(i)*time.Second, 0, schedule.StatusFailed)
+		many[i].Failure = &schedule.Failure{Message: strings.Repeat("long ", 100)}
 	}
 	view = pastOf(&pastFacts{runs: many, hasMore: true}, "default", noon)
-	assert.Len(t, view.Failures, fewRuns)
+	require.Len(t, view.Failures, 1, "all failed in the same way")
+	assert.Equal(t, 500, view.Failures[0].Count)
+	for i := range many {
+		many[i].ScheduleID = string(rune('a' + i%20))
+	}
+	assert.Len(t, pastOf(&pastFacts{runs: many}, "default", noon).Failures, fewRuns)
+	assert.Equal(t, 12, pastOf(&pastFacts{runs: many}, "default", noon).MoreFailures)
 	assert.Equal(t, "2027-03-04 11:52:11", view.Since.Text, "there may be more")
 	assert.Equal(t, "gone", pastOf(&pastFacts{err: schedule.Errorf(schedule.CodeUnavailable, "gone")}, "default", noon).Problem)
 }
