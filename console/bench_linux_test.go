@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -45,11 +46,14 @@ func (i *installation) many(b *testing.B) {
 	})
 }
 
-// opened opens a page, and returns how many bytes it has.
-func (i *installation) opened(ctx context.Context, with *http.Client, path string) (int64, error) {
+// opened opens a page, as a person or as a page that keeps itself up to date, and returns how many bytes it has.
+func (i *installation) opened(ctx context.Context, with *http.Client, path string, byItself bool) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.url+path, nil)
 	if err != nil {
 		return 0, err
+	}
+	if byItself {
+		request.Header.Set("HX-Request", "true")
 	}
 	response, err := with.Do(request)
 	if err != nil {
@@ -63,15 +67,18 @@ func (i *installation) opened(ctx context.Context, with *http.Client, path strin
 	return size, err
 }
 
-// pagesOfBench are pages that people leave open, with how often each asks again.
+// pagesOfBench are pages that people leave open, with how often each asks again. A number in braces is that of the viewer.
 var pagesOfBench = map[string]struct {
 	path  string
 	every time.Duration
 }{
-	"schedules":  {"/ns/default/schedules", 5 * time.Second},
-	"search":     {"/ns/default/schedules?query=paused+%3D+true", 5 * time.Second},
-	"a schedule": {"/ns/default/schedules/report-000007", 2 * time.Second},
-	"runs":       {"/ns/default/runs", 5 * time.Second},
+	"now":               {"/ns/default/now", 5 * time.Second},
+	"schedules":         {"/ns/default/schedules", 5 * time.Second},
+	"a search":          {"/ns/default/schedules?query=paused+%3D+true", 5 * time.Second},
+	"a schedule":        {"/ns/default/schedules/report-000007", 4 * time.Second},
+	"each its schedule": {"/ns/default/schedules/report-000{000}", 4 * time.Second},
+	"runs":              {"/ns/default/runs", 5 * time.Second},
+	"executions":        {"/ns/default/executions", 5 * time.Second},
 }
 
 // BenchmarkPage opens one page again and again.
@@ -79,13 +86,14 @@ func BenchmarkPage(b *testing.B) {
 	all := visitAll(b)
 	all.many(b)
 	for name, page := range pagesOfBench {
+		path := strings.ReplaceAll(page.path, "{000}", "007")
 		b.Run(name, func(b *testing.B) {
 			var took []time.Duration
 			var size int64
 			for b.Loop() {
 				since := time.Now()
 				var err error
-				size, err = all.opened(b.Context(), http.DefaultClient, page.path)
+				size, err = all.opened(b.Context(), http.DefaultClient, path, false)
 				require.NoError(b, err)
 				took = append(took, time.Since(since))
 			}
@@ -123,10 +131,10 @@ func (i *installation) watched(b *testing.B, viewers int, path string, every, du
 				<-time.After(every * time.Duration(n) / time.Duration(viewers))
 				tick := time.NewTicker(every)
 				defer tick.Stop()
-				viewer := &http.Client{Transport: &http.Transport{}}
+				viewer, path := &http.Client{Transport: &http.Transport{}}, strings.ReplaceAll(path, "{000}", fmt.Sprintf("%03d", n))
 				defer viewer.CloseIdleConnections()
 				for ctx.Err() == nil {
-					if _, err := i.opened(ctx, viewer, path); err != nil && ctx.Err() == nil {
+					if _, err := i.opened(ctx, viewer, path, true); err != nil && ctx.Err() == nil {
 						b.Error(err)
 					}
 					select {

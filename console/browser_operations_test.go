@@ -134,8 +134,8 @@ var operationPages = []string{
 	"/ns/default/new-calendar", "/ns/default/namespaces", "/ns/default/namespace", "/ns/default/namespace/edit", "/ns/default/new-namespace",
 }
 
-// TestOperationsJourneys goes through the pages of a whole installation in a browser.
-func TestOperationsJourneys(t *testing.T) {
+// TestJourneysOfOperations goes through the pages of a whole installation in a browser.
+func TestJourneysOfOperations(t *testing.T) {
 	t.Parallel()
 	of := browser(t)
 	v := visitAll(t)

@@ -163,28 +163,25 @@ func TestPagesOfRunsAreAccessible(t *testing.T) {
 	require.NoError(t, err)
 	job, err := v.api.StartBulk(t.Context(), schedule.StartBulkRequest{BulkTask: schedule.BulkTask{Operation: schedule.BulkUnpause, Selection: schedule.Selection{All: true}}})
 	require.NoError(t, err)
-	for _, scheme := range []string{"light", "dark"} {
-		j := v.tab(t, of)
-		j.prefers(scheme)
-		for _, path := range []string{
-			"/ns/default/schedules", "/ns/default/schedules/a", "/ns/default/schedules/a/calendar", "/ns/default/schedules/a/runs", "/ns/default/runs",
-			"/ns/default/schedules/a/history", "/ns/default/schedules/a/audit?from=&to=", "/ns/default/jobs", "/ns/default/jobs/" + job.JobID,
-		} {
-			j.goes(path)
-			j.isAccessible(axe, path+", "+scheme)
-		}
-		j.goes("/ns/default/schedules/a/backfill?start=2026-01-01T00:00&end=2026-03-31T00:00")
-		j.clicks("Show the times")
-		j.sees("Start 89 runs")
-		j.isAccessible(axe, "preview of a backfill, "+scheme)
-		j.goes("/ns/default/schedules")
-		j.do(chromedp.SetValue("#which", "found"))
-		j.clicks("Preview")
-		j.sees("1 schedule now")
-		j.isAccessible(axe, "preview of a bulk operation, "+scheme)
-		j.goes("/ns/default/schedules/a/edit")
-		j.types("text", "spec: {cron: [0 10 * * *]}\naction: {type: log, taskQueue: default}\n")
-		j.sees("What would change")
-		j.isAccessible(axe, "diff, "+scheme)
+	j := v.tab(t, of)
+	for _, path := range []string{
+		"/ns/default/schedules", "/ns/default/schedules/a", "/ns/default/schedules/a/calendar", "/ns/default/schedules/a/runs", "/ns/default/runs",
+		"/ns/default/schedules/a/history", "/ns/default/schedules/a/audit?from=&to=", "/ns/default/jobs", "/ns/default/jobs/" + job.JobID,
+	} {
+		j.goes(path)
+		j.isAccessible(axe, path)
 	}
+	j.goes("/ns/default/schedules/a/backfill?start=2026-01-01T00:00&end=2026-03-31T00:00")
+	j.clicks("Show the times")
+	j.sees("Start 89 runs")
+	j.isAccessible(axe, "preview of a backfill")
+	j.goes("/ns/default/schedules")
+	j.do(chromedp.SetValue("#which", "found"))
+	j.clicks("Preview")
+	j.sees("1 schedule now")
+	j.isAccessible(axe, "preview of a bulk operation")
+	j.goes("/ns/default/schedules/a/edit")
+	j.types("text", "spec: {cron: [0 10 * * *]}\naction: {type: log, taskQueue: default}\n")
+	j.sees("What would change")
+	j.isAccessible(axe, "diff")
 }

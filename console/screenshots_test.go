@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -19,13 +21,14 @@ import (
 const picturedWidth, picturedHeight, phoneWidth = 1120, 820, 360
 
 // TestScreenshots takes pictures of the pages for docs/console.md, and of all pages to look at: in the folder that the variable CARILLON_SCREENSHOTS
-// names.
+// names. CARILLON_SCREENSHOTS_AS is webp, unless it says png or jpeg.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("CARILLON_SCREENSHOTS")
 	if folder == "" {
 		t.Skip("CARILLON_SCREENSHOTS names no folder")
 	}
+	format, quality := page.CaptureScreenshotFormat(cmp.Or(os.Getenv("CARILLON_SCREENSHOTS_AS"), "webp")), int64(80)
 	s := visitShop(t)
 	pages := s.furnish(t)
 	of := browser(t)
@@ -36,9 +39,9 @@ func TestScreenshots(t *testing.T) {
 				tell(j, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 				j.do(chromedp.EmulateViewport(width, picturedHeight))
 				j.goes(path)
-				picture, err := chromedp.Run(j.tab, chromedp.CaptureScreenshot())
+				picture, err := chromedp.Call(j.tab, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: format, Quality: &quality})
 				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(filepath.Join(folder, name+suffix+"-"+scheme+".png"), picture, 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(folder, name+suffix+"-"+scheme+"."+string(format)), picture.Data, 0o600))
 			}
 		}
 	}

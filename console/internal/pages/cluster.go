@@ -67,23 +67,12 @@ func (p *Pages) cluster(r *http.Request, asks *speaker.Speaker) (*answer, error)
 }
 
 func clusterOf(f *diagnosis.Facts, now time.Time) *clusterView {
-	view := &clusterView{Health: healthOf(f), Facts: installationFacts(f, now), Problems: f.Problems}
+	view := &clusterView{Health: healthOf(f), Facts: installationFacts(f, now), Processes: processesOf(f), Problems: f.Problems}
 	for i := range f.Streams {
 		view.Streams = append(view.Streams, streamOf(&f.Streams[i], now))
 		for j := range f.Streams[i].Consumers {
 			view.Consumers = append(view.Consumers, consumerOf(&f.Streams[i], j, now))
 		}
-	}
-	for _, frontend := range f.Frontends {
-		view.Processes = append(view.Processes, processRow{Title: frontend.ID, Roles: "frontend", Version: frontend.Version})
-	}
-	for i := range f.Processes {
-		q := &f.Processes[i]
-		row := processRow{Title: fmt.Sprintf("%s, process %d", q.Host, q.PID), Roles: strings.Join(q.Roles, ", "), Version: q.Version, Zones: q.Zones}
-		if q.Index != nil {
-			row.Index = indexText(q.Index.Ready, q.Index.Read, q.Index.Total)
-		}
-		view.Processes = append(view.Processes, row)
 	}
 	for i := range f.Queues {
 		q := &f.Queues[i]
@@ -96,6 +85,28 @@ func clusterOf(f *diagnosis.Facts, now time.Time) *clusterView {
 	view.Processes, view.MoreProcesses = firstOf(view.Processes)
 	view.Queues, view.MoreQueues = firstOf(view.Queues)
 	return view
+}
+
+// processesOf returns the processes that answer. Those of an older release do not say what they are, but their frontends answer by themselves.
+func processesOf(f *diagnosis.Facts) (rows []processRow) {
+	frontends := 0
+	for i := range f.Processes {
+		q := &f.Processes[i]
+		row := processRow{Title: fmt.Sprintf("%s, process %d", q.Host, q.PID), Roles: strings.Join(q.Roles, ", "), Version: q.Version, Zones: q.Zones}
+		if q.Index != nil {
+			row.Index = indexText(q.Index.Ready, q.Index.Read, q.Index.Total)
+		}
+		if slices.Contains(q.Roles, "frontend") {
+			frontends++
+		}
+		rows = append(rows, row)
+	}
+	if frontends < len(f.Frontends) {
+		for _, frontend := range f.Frontends {
+			rows = append(rows, processRow{Title: frontend.ID, Roles: "frontend", Version: frontend.Version})
+		}
+	}
+	return rows
 }
 
 // firstOf returns the rows that a table shows, and how many it leaves out.

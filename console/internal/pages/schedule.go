@@ -181,9 +181,9 @@ func toThePoint(d time.Duration) string {
 
 func countsOf(info *schedule.Info) (counts []count) {
 	for _, c := range []count{
-		{"actions", info.ActionCount}, {"waiting", int64(info.BufferSize)}, {"missed, outside of the catch-up window", info.MissedCatchupWindow},
-		{"skipped because of an overlap", info.OverlapSkipped}, {"dropped because the buffer was full", info.BufferDropped},
-		{"skipped on request", info.SkippedOnRequest},
+		{"Actions", info.ActionCount}, {"Waiting", int64(info.BufferSize)}, {"Missed, outside of the catch-up window", info.MissedCatchupWindow},
+		{"Skipped because of an overlap", info.OverlapSkipped}, {"Dropped because the buffer was full", info.BufferDropped},
+		{"Skipped on request", info.SkippedOnRequest},
 	} {
 		if c.Value != 0 {
 			counts = append(counts, c)
