@@ -61,6 +61,8 @@ type Access struct {
 	ProxyHeader string
 	// Proxies are the addresses from which the header counts, and X-Forwarded-For.
 	Proxies []netip.Prefix
+	// OnlyProxies refuses whoever comes from another address.
+	OnlyProxies bool
 	// Hosts are the names of the console, without a port. Those of this machine are always among them. Where people log in, any name will do.
 	Hosts []string
 }
@@ -84,7 +86,7 @@ func New(config Config) (*Console, error) {
 	}
 	c := &Console{config: config, mux: http.NewServeMux()}
 	c.access = access.New(access.Config{
-		Users: config.Access.Users, ProxyHeader: config.Access.ProxyHeader, Proxies: config.Access.Proxies,
+		Users: config.Access.Users, ProxyHeader: config.Access.ProxyHeader, Proxies: config.Access.Proxies, OnlyProxies: config.Access.OnlyProxies,
 		IsPage: c.isPage, ShowLogin: c.showLogin, Refuse: c.refuse, Now: config.Now, Logger: config.Logger,
 	})
 	stop := make(chan struct{})
@@ -133,7 +135,12 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, err
 // asking lets Temporal's methods over HTTP act for whoever has sent a request. Credentials that a request of the process has beside that are left to them.
 func asking(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if visitor := access.Of(r.Context()); visitor.Asker != (callers.Asker{}) {
+		visitor := access.Of(r.Context())
+		if visitor == nil {
+			rest.Refuse(w, http.StatusUnauthorized, errNobody)
+			return
+		}
+		if visitor.Asker != (callers.Asker{}) {
 			r = r.WithContext(callers.NewContext(r.Context(), visitor.Asker))
 		}
 		next.ServeHTTP(w, r)
@@ -169,7 +176,7 @@ func (c *Console) api(stop <-chan struct{}) (*rest.API, error) {
 //   - For anybody else it is the process. They may say who they are, for the event history; that proves nothing.
 func (c *Console) speaker(request *http.Request) (*speaker.Speaker, error) {
 	visitor := access.Of(request.Context())
-	if visitor == nil {
+	if visitor == nil || visitor.Connection.Conn == nil && c.config.Access.Users != nil {
 		return nil, errNobody
 	}
 	if visitor.Connection.Conn != nil {

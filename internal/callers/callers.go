@@ -201,14 +201,11 @@ func (c *Callers) enter(client Client) (*user, error) {
 		u.used = now
 		return u, nil
 	}
-	if !c.opens.AllowN(now, 1) {
-		return nil, ErrTooMany
-	}
-	from, allowed := c.failures.begin(client.Address, now)
+	from, allowed := c.failures.begin(client.Address, now) // before the limit of all, which one address must not use up for others
 	if !allowed {
 		return nil, ErrTooMany
 	}
-	if !c.makeRoom(now) {
+	if !c.opens.AllowN(now, 1) || !c.makeRoom(now) {
 		from.end(false, now)
 		return nil, ErrTooMany
 	}

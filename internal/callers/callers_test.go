@@ -188,6 +188,9 @@ func TestGuessing(t *testing.T) {
 	require.ErrorIs(t, err, callers.ErrTooMany)
 	assert.Equal(t, 20, refused)
 	require.NoError(t, s.Known(t.Context(), s.client("Bearer reader:r")))
+	for n := range 300 { // which is more than all addresses together may open at once
+		require.ErrorIs(t, s.Known(t.Context(), s.client(fmt.Sprintf("Bearer reader:further-%d", n))), callers.ErrTooMany)
+	}
 	elsewhere := s.client("Bearer worker:w")
 	elsewhere.Address = "192.0.2.2"
 	require.NoError(t, s.Known(t.Context(), elsewhere))

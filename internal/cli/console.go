@@ -39,8 +39,8 @@ func (o *consoleOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.insecure, "console-insecure", false, "serve it on another address than loopback also without a certificate")
 		o.auth = authAuto
 		flags.Var(flagconf.NewEnum(&o.auth, authAuto, authNATS, authNone), "console-auth", "let people in by `MODE`: nats lets them log in as users "+
-			"of NATS, whose permissions count; none lets everybody act as this process; auto is none if only this machine or a proxy that names "+
-			"people (--console-proxy-header) gets in, and nats otherwise")
+			"of NATS, whose permissions count; none lets everybody act as this process; auto is none if only this machine (no "+
+			"--console-proxy-from, no --console-host) or a proxy that names people (--console-proxy-header) gets in, and nats otherwise")
 		flags.StringVar(&o.header, "console-proxy-header", "", "let a proxy say by the header `NAME` who somebody is, to act as this process")
 		flags.StringArrayVar(&o.proxies, "console-proxy-from", nil, "trust proxies with an address in `CIDR`: that header and X-Forwarded-For "+
 			"count only from there; repeatable; with a header, loopback if not given")
@@ -66,7 +66,8 @@ func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig
 	if config.TLS, err = o.certificate(); err != nil {
 		return config, err
 	}
-	if config.TLS == nil && !o.insecure && len(o.proxies) == 0 && !loopback.IsHost(host) {
+	config.OnlyProxies = config.TLS == nil && !o.insecure && !loopback.IsHost(host)
+	if config.OnlyProxies && len(o.proxies) == 0 {
 		return config, usagef("--console: %s can be reached from other machines: give --console-cert and --console-key for that, the addresses of a "+
 			"proxy with a certificate by --console-proxy-from, or --console-insecure to do without encryption", o.address)
 	}
@@ -77,7 +78,8 @@ func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig
 // access says who gets in.
 func (o *consoleOptions) access(isLoopback bool) (config roles.ConsoleConfig, err error) {
 	config = roles.ConsoleConfig{ProxyHeader: o.header, Hosts: o.hosts}
-	config.LogIn = o.auth == authNATS || o.auth == authAuto && !isLoopback && o.header == ""
+	isReached := !isLoopback || len(o.proxies)+len(o.hosts) > 0 // by others, if through a proxy on this machine
+	config.LogIn = o.auth == authNATS || o.auth == authAuto && isReached && o.header == ""
 	if o.header != "" && config.LogIn {
 		return config, usagef("--console-proxy-header lets a proxy say who somebody is, and --console-auth %s lets people log in: give one of them", authNATS)
 	}

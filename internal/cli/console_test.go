@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -198,4 +199,27 @@ func TestConsoleShowsRuns(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, status)
 	assert.Contains(t, submit("/ns/default/schedules/a%2Fb/delete", nil), "There are no schedules here.")
 	server.stopped(t)
+}
+
+// TestConsoleAuto: nobody has to log in where only this machine gets in, or a proxy that names people. A proxy on this machine brings others.
+func TestConsoleAuto(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options    consoleOptions
+		isLoopback bool
+		want       bool
+	}{
+		"this machine":          {isLoopback: true},
+		"others":                {want: true},
+		"through a proxy":       {options: consoleOptions{proxies: []string{"127.0.0.1/32"}}, isLoopback: true, want: true},
+		"by another name":       {options: consoleOptions{hosts: []string{"console.example"}}, isLoopback: true, want: true},
+		"a proxy that names":    {options: consoleOptions{header: "X-User", hosts: []string{"console.example"}}, isLoopback: true},
+		"others, by that":       {options: consoleOptions{header: "X-User", proxies: []string{"10.0.0.1/32"}}},
+		"none, said in so many": {options: consoleOptions{auth: authNone, hosts: []string{"console.example"}}, isLoopback: true},
+	} {
+		test.options.auth = cmp.Or(test.options.auth, authAuto)
+		config, err := test.options.access(test.isLoopback)
+		require.NoError(t, err, name)
+		assert.Equal(t, test.want, config.LogIn, name)
+	}
 }

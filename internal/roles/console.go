@@ -19,9 +19,10 @@ type ConsoleConfig struct {
 	TLS *tls.Config
 	// LogIn lets in only people and programs with the credentials of a NATS user, to act as that user.
 	LogIn bool
-	// ProxyHeader, Proxies and Hosts are as in [console.Access].
+	// ProxyHeader, Proxies, OnlyProxies and Hosts are as in [console.Access].
 	ProxyHeader string
 	Proxies     []netip.Prefix
+	OnlyProxies bool
 	Hosts       []string
 	// Gateway answers Temporal's methods, and runs as a role of this process. Nil lets the console have one of its own, which nobody else reaches.
 	Gateway *gateway.Gateway
@@ -41,7 +42,7 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 		_ = config.Listener.Close()
 		return Role{}, err
 	}
-	access := console.Access{ProxyHeader: config.ProxyHeader, Proxies: config.Proxies, Hosts: config.Hosts}
+	access := console.Access{ProxyHeader: config.ProxyHeader, Proxies: config.Proxies, OnlyProxies: config.OnlyProxies, Hosts: config.Hosts}
 	if config.LogIn {
 		access.Users = config.Gateway.Callers()
 	}
@@ -61,7 +62,7 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 
 // consoleWithGateway returns a console with a gateway of its own, as one role.
 func (c *Cluster) consoleWithGateway(config ConsoleConfig) (Role, error) {
-	own, gateway, err := c.Gateway(GatewayConfig{Anonymous: true, Drain: config.Drain})
+	own, gateway, err := c.Gateway(GatewayConfig{Anonymous: !config.LogIn, Drain: config.Drain})
 	if err != nil {
 		_ = config.Listener.Close()
 		return Role{}, err

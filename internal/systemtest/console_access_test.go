@@ -190,6 +190,10 @@ func nobodyGetsIn(t *testing.T, _ *fencedConsole, b *browser) {
 		assert.Equal(t, http.StatusUnauthorized, b.asks("GET", apiOfTemporal, "", claim, "operator").status, claim)
 	}
 	assert.Equal(t, http.StatusOK, b.asks("GET", "/static/carillon.css", "").status, "the page of the login needs it")
+	for _, path := range []string{"/static%2F..%2Fapi%2Fv1%2Fnamespaces", "/static%2f..%2fns%2fbilling%2fschedules", "/static%2F"} {
+		assert.NotEqual(t, http.StatusOK, b.asks("GET", path, "").status, path)
+	}
+	assert.Equal(t, http.StatusSeeOther, b.asks("POST", "/static/carillon.css", "x=y").status, "a form is for people who have logged in")
 }
 
 func viewerChanges(t *testing.T, _ *fencedConsole, b *browser) {
@@ -353,7 +357,7 @@ func flood(t *testing.T, c *fencedConsole, b *browser) {
 	header := []string{"Authorization", bearer + "billing-viewer:" + passwordOf("billing-viewer")}
 	var refused got
 	for range 2000 {
-		if refused = b.asks("GET", "/static/carillon.css", "", header...); refused.status != http.StatusOK {
+		if refused = b.asks("GET", "/api/carillon/v1/openapi.json", "", header...); refused.status != http.StatusOK {
 			break
 		}
 	}

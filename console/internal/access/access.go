@@ -26,6 +26,8 @@ type Config struct {
 	ProxyHeader string
 	// Proxies are the addresses from which the header counts. From there, X-Forwarded-For counts as well.
 	Proxies []netip.Prefix
+	// OnlyProxies says that nobody else may come: there is no encryption but theirs.
+	OnlyProxies bool
 	// IsPage reports whether a request is for a page, and not for a program.
 	IsPage func(*http.Request) bool
 	// ShowLogin shows the page on which people log in.
@@ -117,6 +119,10 @@ func (a *Access) Around(next http.Handler) http.Handler {
 			w.Header().Set("Strict-Transport-Security", strictTransport)
 		}
 		switch {
+		case a.config.OnlyProxies && !a.isProxy(peerOf(r)):
+			a.refuse(w, r, notProxy(r))
+		case isStatic(r):
+			a.passFile(w, r, next)
 		case a.config.Users != nil && r.URL.Path == loginPath:
 			a.login(w, r)
 		case a.config.Users != nil && r.URL.Path == logoutPath:
@@ -127,6 +133,15 @@ func (a *Access) Around(next http.Handler) http.Handler {
 	})
 }
 
+// passFile passes a request for a file on, for nobody in particular.
+func (a *Access) passFile(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if wait, allowed := a.allow(&Visitor{}, r); !allowed {
+		a.refuse(w, r, tooFast(wait))
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
 // pass passes a request on, or refuses it.
 func (a *Access) pass(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	visitor, done, refused := a.identify(r)
@@ -135,7 +150,7 @@ func (a *Access) pass(w http.ResponseWriter, r *http.Request, next http.Handler)
 		a.refuse(w, r, tooFast(wait))
 		return
 	}
-	if refused != nil && !strings.HasPrefix(r.URL.Path, "/static/") {
+	if refused != nil {
 		a.refuse(w, r, refused)
 		return
 	}
@@ -145,6 +160,12 @@ func (a *Access) pass(w http.ResponseWriter, r *http.Request, next http.Handler)
 		defer context.AfterFunc(visitor.over, cancel)()
 	}
 	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// isStatic reports whether a request is for a file that all may have. The path counts as it was sent, as in the choice of the handler: %2F separates
+// nothing.
+func isStatic(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.HasPrefix(r.URL.EscapedPath(), "/static/")
 }
 
 // allow reports whether a sender is slow enough, and otherwise how long to wait.
@@ -261,11 +282,14 @@ func (a *Access) refuse(w http.ResponseWriter, r *http.Request, d *denied) {
 // Stream counts a live stream of events. The error says that its user has too many. leave must be called when it has ended.
 func (a *Access) Stream(r *http.Request) (leave func(), err error) {
 	visitor := Of(r.Context())
-	if visitor == nil || visitor.sender == nil {
+	if visitor == nil || visitor.sender == nil && isFromHere(r) {
 		return func() {}, nil
 	}
 	user := visitor.sender
-	if !visitor.Asker.IsProcess {
+	switch {
+	case user == nil:
+		user = a.addressOf(r)
+	case !visitor.Asker.IsProcess:
 		user = visitor.Asker.Client.Credentials
 	}
 	leave, allowed := a.streams.enter(user)

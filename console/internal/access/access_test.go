@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func TestMain(m *testing.M) { natstest.Main(m) }
@@ -169,6 +170,25 @@ func TestAddressOf(t *testing.T) {
 		r.RemoteAddr = test.from
 		r.Header.Set("X-Forwarded-For", test.said)
 		assert.Equal(t, test.want, a.addressOf(r), name)
+	}
+}
+
+// TestOnlyProxies: where only the proxy encrypts, nobody comes past it, not even for the login or a file.
+func TestOnlyProxies(t *testing.T) {
+	t.Parallel()
+	var status int
+	a := New(Config{
+		Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, OnlyProxies: true, Now: time.Now, IsPage: func(*http.Request) bool { return true },
+		Refuse: func(_ http.ResponseWriter, _ *http.Request, with int, _ *schedule.Error) { status = with },
+	})
+	handler := a.Around(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { status = http.StatusOK }))
+	for from, want := range map[string]int{"10.1.1.1:5": http.StatusOK, "192.0.2.1:5": http.StatusForbidden, "[::1]:5": http.StatusForbidden} {
+		for _, path := range []string{"/", "/login", "/static/carillon.css", "/api/v1/namespaces"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.RemoteAddr = from
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			assert.Equal(t, want, status, "%s from %s", path, from)
+		}
 	}
 }
 

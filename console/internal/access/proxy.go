@@ -14,7 +14,7 @@ import (
 // identifyByProxy finds out who has sent a request by what a proxy says.
 func (a *Access) identifyByProxy(r *http.Request) (*Visitor, *denied) {
 	if !a.isProxy(peerOf(r)) {
-		return &Visitor{}, deny(http.StatusForbidden, schedule.CodePermissionDenied, "only a proxy may come here, and %s is none: use the address of the proxy", peerOf(r))
+		return &Visitor{}, notProxy(r)
 	}
 	said := r.Header.Values(a.config.ProxyHeader)
 	if len(said) != 1 || !isName(said[0]) {
@@ -22,6 +22,11 @@ func (a *Access) identifyByProxy(r *http.Request) (*Visitor, *denied) {
 			"the proxy must say who you are by one header %s: at most %d bytes of text", a.config.ProxyHeader, schedule.MaxIDBytes)
 	}
 	return &Visitor{Asker: callers.Asker{IsProcess: true}, Name: said[0], sender: said[0]}, nil
+}
+
+// notProxy is for whoever comes past the proxy.
+func notProxy(r *http.Request) *denied {
+	return deny(http.StatusForbidden, schedule.CodePermissionDenied, "only a proxy may come here, and %s is none: use the address of the proxy", peerOf(r))
 }
 
 func isName(text string) bool {
