@@ -49,7 +49,7 @@ func (r *Refusals) Handle(conn *nats.Conn, _ *nats.Subscription, err error) {
 	refused := refusalOf(found[1], subject)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	isDeaf := strings.HasPrefix(subject, inboxes(conn))
+	isDeaf := found[1] == "Subscription" && strings.HasPrefix(subject, inboxes(conn))
 	if isDeaf {
 		refused = schedule.Errorf(schedule.CodePermissionDenied, "NATS does not let this user hear answers: let the user subscribe to %s>", inboxes(conn))
 		r.deaf, r.since = refused, conn.Stats().Reconnects

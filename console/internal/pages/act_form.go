@@ -26,6 +26,8 @@ type actForm struct {
 	Result *actResult
 	// Preview is what the form is about, before it begins; nil if there is no such thing.
 	Preview *batchPreview
+	// IsSent says that somebody has sent the form, and IsOver that what it asked for has come to an end, so that sending it again asks for another thing.
+	IsSent, IsOver bool
 }
 
 // actResult is what came back from a request that changes nothing.

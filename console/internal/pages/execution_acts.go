@@ -81,6 +81,7 @@ func (p *Pages) actOn(act executionAct, sent bool) func(*http.Request, *speaker.
 	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		ctx, of := r.Context(), executionOf(r)
 		form := p.actForm(act, of, speaker.Namespace())
+		form.IsSent = sent
 		if sent {
 			form.fill(r)
 		} else {
@@ -95,6 +96,9 @@ func (p *Pages) actOn(act executionAct, sent bool) func(*http.Request, *speaker.
 			return form.page(), nil
 		}
 		to, err := act.do(ctx, speaker, of, form)
+		if form.IsOver {
+			form.Request = p.config.NewID()
+		}
 		switch {
 		case err != nil:
 			form.refuse(err)

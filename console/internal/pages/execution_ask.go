@@ -92,6 +92,7 @@ func updateExecution(ctx context.Context, speaker *speaker.Speaker, of *common.W
 	if err != nil && !isLate(err) {
 		return "", err
 	}
+	form.IsOver = reply.GetOutcome() != nil
 	form.Result = outcomeOfUpdate(reply.GetOutcome(), wait)
 	return "", nil
 }

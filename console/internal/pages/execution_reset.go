@@ -38,7 +38,9 @@ func resetPoints(ctx context.Context, speaker *speaker.Speaker, of *common.Workf
 		return nil
 	}
 	field.Choices[0].Label += ": the last one"
-	field.Value = cmp.Or(field.Value, field.Choices[0].Value)
+	if !form.IsSent {
+		field.Value = cmp.Or(field.Value, field.Choices[0].Value)
+	}
 	return nil
 }
 

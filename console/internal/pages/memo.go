@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -38,10 +39,15 @@ type memo[V any] struct {
 	closed bool
 }
 
+// mostKept is how many results a memo has at most.
+const mostKept = 1000
+
 // found is what came of a look.
 type found[V any] struct {
 	value V
 	err   error
+	// caught is what a look has panicked with, and where; empty if it has not.
+	caught string
 	// at is when the look was over, and took how long it took.
 	at   time.Time
 	took time.Duration
@@ -78,6 +84,9 @@ func (m *memo[V]) of(ctx context.Context, who viewer, look func(context.Context)
 	select {
 	case came := <-flight:
 		seen := came.Val.(found[V])
+		if seen.caught != "" {
+			panic(seen.caught) // where it ends this request alone
+		}
 		return seen.value, seen.err
 	case <-ctx.Done():
 		return known.value, ctx.Err()
@@ -115,20 +124,44 @@ func (m *memo[V]) look(who viewer, turn int, look func(context.Context) (V, erro
 	ctx, cancel := context.WithTimeout(m.base, lookTime)
 	defer cancel()
 	began := m.now()
-	seen.value, seen.err = look(ctx)
+	seen.value, seen.caught, seen.err = tried(ctx, look)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen.at = m.now()
 	seen.took = seen.at.Sub(began)
-	for other, kept := range m.kept {
-		if seen.at.Sub(kept.at) >= m.stale {
-			delete(m.kept, other)
-		}
-	}
-	if turn == m.turn {
+	m.drop(seen.at)
+	if turn == m.turn && seen.caught == "" {
 		m.kept[who] = seen
 	}
 	return seen
+}
+
+// drop forgets what is too old, and the oldest if there is no room for another one. The caller holds the lock.
+func (m *memo[V]) drop(now time.Time) {
+	var oldest viewer
+	for who, kept := range m.kept {
+		if now.Sub(kept.at) >= m.stale {
+			delete(m.kept, who)
+			continue
+		}
+		if first, ok := m.kept[oldest]; !ok || kept.at.Before(first.at) {
+			oldest = who
+		}
+	}
+	if len(m.kept) >= mostKept {
+		delete(m.kept, oldest)
+	}
+}
+
+// tried looks. No caller of a look in a flight would catch a panic, so it would end the process.
+func tried[V any](ctx context.Context, look func(context.Context) (V, error)) (value V, caught string, err error) {
+	defer func() {
+		if with := recover(); with != nil {
+			caught = fmt.Sprintf("%v\n%s", with, debug.Stack())
+		}
+	}()
+	value, err = look(ctx)
+	return value, "", err
 }
 
 func (m *memo[V]) begin() error {

@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,4 +141,35 @@ func TestMemoOfPages(t *testing.T) {
 			assert.Equal(t, looks, value)
 		}
 	}
+}
+
+// TestMemoOfAPanic: it ends the request that looks, and not the process. The next one looks anew.
+func TestMemoOfAPanic(t *testing.T) {
+	t.Parallel()
+	ann := user(t, &nats.Conn{})
+	m := newMemo[int](time.Hour, time.Hour, time.Now)
+	defer m.close()
+	assert.Panics(t, func() {
+		_, _ = m.get(t.Context(), ann, func(context.Context) (int, error) { panic("a page that cannot be made") })
+	})
+	value, err := m.get(t.Context(), ann, func(context.Context) (int, error) { return 7, nil })
+	require.NoError(t, err)
+	assert.Equal(t, 7, value)
+}
+
+// TestMemoIsBounded: the oldest result makes room.
+func TestMemoIsBounded(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	var seconds atomic.Int64
+	m := newMemo[int](time.Hour, time.Hour, func() time.Time { return start.Add(time.Duration(seconds.Load()) * time.Second) })
+	defer m.close()
+	conn := &nats.Conn{}
+	for n := range mostKept + 10 {
+		seconds.Add(1)
+		_, err := m.of(t.Context(), viewer{conn: conn, page: strconv.Itoa(n)}, func(context.Context) (int, error) { return n, nil })
+		require.NoError(t, err)
+	}
+	assert.Len(t, m.kept, mostKept)
+	assert.NotContains(t, m.kept, viewer{conn: conn, page: "9"})
 }

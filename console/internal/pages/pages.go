@@ -89,6 +89,7 @@ const (
 func (p *Pages) forget() {
 	p.runsPast.forget()
 	p.times.forget()
+	p.counts.forget()
 	p.spaces.forget()
 	p.filters.forget()
 	p.polled.forget()
@@ -160,11 +161,13 @@ func protect(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// address returns the path of a page in a namespace.
+// address returns the path of a page in a namespace. Parts that are empty are left out.
 func address(namespace string, parts ...string) string {
 	path := Base + url.PathEscape(namespace)
 	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
+		if part != "" {
+			path += "/" + url.PathEscape(part)
+		}
 	}
 	return path
 }

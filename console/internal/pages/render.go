@@ -149,7 +149,9 @@ func (p *Pages) rendered(r *http.Request, asks *speaker.Speaker, make func(*http
 	case err != nil:
 		return p.problem(r, err)
 	case given.to != "":
-		p.forget()
+		if r.Method != http.MethodGet {
+			p.forget()
+		}
 		return &rendered{status: http.StatusSeeOther, to: given.to}
 	}
 	return p.show(r, http.StatusOK, given)

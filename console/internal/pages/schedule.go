@@ -17,7 +17,7 @@ const eventsShown = 25
 type scheduleOne struct {
 	scheduleHead
 	When, Action, TaskQueue string
-	// Request is the ID of a trigger, so that sending the form twice starts one run.
+	// Request is the ID of a trigger or of a skip, so that sending the form twice does it once.
 	Request         string
 	State           state
 	Notes, PausedBy string
@@ -213,7 +213,7 @@ var acts = map[string]func(*http.Request, *speaker.Speaker, string) error{
 		return speaker.CancelBackfill(r.Context(), schedule.CancelBackfillRequest{ID: id, BackfillID: r.PostFormValue("backfill")})
 	},
 	"skip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}})
+		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}, RequestID: r.PostFormValue("request")})
 		return err
 	},
 	"unskip": func(r *http.Request, speaker *speaker.Speaker, id string) error {

@@ -144,7 +144,7 @@ func (p *Pages) addPast(r *http.Request, speaker *speaker.Speaker, c *calendarMo
 			day.Runs = c.Address + "/runs" + queryOf("from", day.Name+"T00:00", "to", day.Name+"T23:59:59.999999999")
 		}
 	}
-	if len(found.Runs) == schedule.MaxPageSize {
+	if found.NextPageToken != "" && len(found.Runs) > 0 {
 		c.CountedFrom = momentOf(found.Runs[len(found.Runs)-1].StartTime, now, begin.Location())
 	}
 	return addWithoutARun(r, speaker, c, begin, end)
