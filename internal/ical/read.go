@@ -70,6 +70,8 @@ type reader struct {
 	Options
 	zones zones
 	found []occurrence
+	// steps are what the rules of the file have cost: see maxSteps.
+	steps int
 }
 
 // occurrence is one time of an event.
@@ -81,6 +83,9 @@ type occurrence struct {
 
 // errTooMany stops a rule that gives more than a calendar holds, even if its times would be joined.
 var errTooMany = fmt.Errorf("more than %d times within these years: read fewer years", maxOccurrences)
+
+// errTooLong stops a file whose rules take too long.
+var errTooLong = errors.New("the rules of this file give too many times since they began: leave events of the past out, or read a part of the file")
 
 // maxOccurrences bounds the times of a file. Times that touch, such as the days of a week, are one entry of a calendar.
 const maxOccurrences = 50 * schedule.MaxCalendarEntries

@@ -260,19 +260,23 @@ func TestReadRefuses(t *testing.T) {
 		file(event("DTSTART:20260102T000000Z", "RRULE:FREQ=DAILY;UNTIL=20260105")):               `event "Holiday": RRULE: UNTIL=20260105 is a day, and DTSTART a time`,
 		file(event("DTSTART;VALUE=DATE:20260102", "SEQUENCE:x")):                                 `event "Holiday": SEQUENCE: "X" is not a number`,
 		file(event("DTSTART:")): `event "Holiday": DTSTART: "" is not a date or time`,
-		file(event("DTSTART;VALUE=DATE:20260102", "RRULE:FREQ=DAILY"), event("RECURRENCE-ID:20260103T000000Z", "DTSTART;VALUE=DATE:20260104")): `event "Holiday": one of DTSTART and RECURRENCE-ID is a day, the other a time`,
-		file(event("DTSTART:20260102T000000Z", "EXRULE:FREQ=DAILY")):                                                                           `event "Holiday": EXRULE is not supported: use EXDATE`,
-		file(event("DTSTART:20260102T000000Z", "RDATE;VALUE=PERIOD:20260102T000000Z/PT1H")):                                                    `event "Holiday": RDATE with VALUE=PERIOD is not supported: write its times as events`,
-		file(event("DTSTART:20260102T000000Z", "EXDATE;VALUE=DATE:20260102")):                                                                  `event "Holiday": one of DTSTART and EXDATE is a day, the other a time`,
-		file(event("RECURRENCE-ID;RANGE=THISANDFUTURE:20260102T000000Z")):                                                                      `event "Holiday": RECURRENCE-ID with RANGE, which changes all later times, is not supported`,
-		file(event("DTSTART:20260101T000000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY")):                                                           `has 1096 dates and windows from 2026 to 2028, and a calendar at most 1000: read fewer years`,
-		file(strings.Repeat(event("DTSTART;VALUE=DATE:20260101", "RRULE:FREQ=DAILY"), 50)):                                                     `event "Holiday": more than 50000 times within these years: read fewer years`,
-		file(event("DESCRIPTION:" + strings.Repeat("x", ical.MaxBytes))):                                                                       `is larger than 8 MiB`,
+		file(event("DTSTART;VALUE=DATE:20260102", "RRULE:FREQ=DAILY"), event("RECURRENCE-ID:20260103T000000Z", "DTSTART;VALUE=DATE:20260104")):    `event "Holiday": one of DTSTART and RECURRENCE-ID is a day, the other a time`,
+		file(event("DTSTART:20260102T000000Z", "EXRULE:FREQ=DAILY")):                                                                              `event "Holiday": EXRULE is not supported: use EXDATE`,
+		file(event("DTSTART:20260102T000000Z", "RDATE;VALUE=PERIOD:20260102T000000Z/PT1H")):                                                       `event "Holiday": RDATE with VALUE=PERIOD is not supported: write its times as events`,
+		file(event("DTSTART:20260102T000000Z", "EXDATE;VALUE=DATE:20260102")):                                                                     `event "Holiday": one of DTSTART and EXDATE is a day, the other a time`,
+		file(event("RECURRENCE-ID;RANGE=THISANDFUTURE:20260102T000000Z")):                                                                         `event "Holiday": RECURRENCE-ID with RANGE, which changes all later times, is not supported`,
+		file(event("DTSTART:20260101T000000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY")):                                                              `has 1096 dates and windows from 2026 to 2028, and a calendar at most 1000: read fewer years`,
+		file(strings.Repeat(event("DTSTART;VALUE=DATE:20260101", "RRULE:FREQ=DAILY"), 50)):                                                        `event "Holiday": more than 50000 times within these years: read fewer years`,
+		file(strings.Repeat(event("DTSTART:18000101T000000Z", "RRULE:FREQ=DAILY;BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11;UNTIL=20200101T000000Z"), 3000)): `event "Holiday": RRULE: ` + tooLong,
+		file(strings.Repeat(event("DTSTART:20260101T000000Z", "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), 3000)):                                `event "Holiday": RRULE: ` + tooLong,
+		file(event("DESCRIPTION:" + strings.Repeat("x", ical.MaxBytes))):                                                                          `is larger than 8 MiB`,
 	} {
 		_, err := ical.Read(strings.NewReader(text), years)
 		require.EqualError(t, err, message, fmt.Sprintf("%.300s", text))
 	}
 }
+
+const tooLong = "the rules of this file give too many times since they began: leave events of the past out, or read a part of the file"
 
 func FuzzRead(f *testing.F) {
 	f.Add(file(event("DTSTART;VALUE=DATE:19900501", "RRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=4TH", "EXDATE;VALUE=DATE:20260601")))

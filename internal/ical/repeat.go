@@ -72,8 +72,11 @@ func (r *reader) listed(e *ics.VEvent, name ics.ComponentProperty, days bool) ([
 const (
 	maxInterval = 1000
 	maxEaster   = 80
-	// maxSteps bounds the times of a rule, counted from its beginning. Daily times since the first year are a tenth of that.
-	maxSteps = 1_000_000
+	// maxSteps bounds the times of all rules of a file, counted from the beginning of each. One rule with daily times since the first year takes a
+	// twentieth of that. A rule costs stepsOfRule besides, and stepsOfNothing if it never gives a time: then the library has gone through all years.
+	maxSteps       = 2_000_000
+	stepsOfRule    = 1000
+	stepsOfNothing = 50_000
 )
 
 // until matches the end of a rule.
@@ -101,6 +104,9 @@ func onWall(option *rrule.ROption, text string, start moment) error {
 
 // rule returns the times of a rule up to the later bound.
 func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) {
+	if r.steps += stepsOfRule; r.steps > maxSteps {
+		return nil, errTooLong
+	}
 	// The library computes wall times. The zone is applied afterwards.
 	option, err := rrule.StrToROptionInLocation(text, time.UTC)
 	if err != nil {
@@ -127,10 +133,10 @@ func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) 
 		return nil, errors.New(oneLine(err.Error()))
 	}
 	var starts []time.Time
-	next, steps := rule.Iterator(), 0
+	next, before := rule.Iterator(), r.steps
 	for wall, ok := next(); ok; wall, ok = next() {
-		if steps++; steps > maxSteps {
-			return nil, errTooMany
+		if r.steps++; r.steps > maxSteps {
+			return nil, errTooLong
 		}
 		t := at(wall, start.Location())
 		if !t.Before(r.To) || !l.after(t).After(r.From) {
@@ -139,6 +145,9 @@ func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) 
 		if starts = append(starts, t); len(starts) > maxOccurrences {
 			return nil, errTooMany
 		}
+	}
+	if r.steps == before {
+		r.steps += stepsOfNothing
 	}
 	return starts, nil
 }

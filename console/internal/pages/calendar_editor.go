@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (p *Pages) writeCalendar(r *http.Request, asks *speaker.Speaker) (*answer, 
 	var err error
 	switch value("do") {
 	case "read":
-		err = e.read(r, p.config.Now())
+		err = p.importing(r.Context(), func() error { return e.read(r, p.config.Now()) })
 	case "look":
 		_, err = e.decode()
 	default:
@@ -112,6 +113,17 @@ func (p *Pages) writeCalendar(r *http.Request, asks *speaker.Speaker) (*answer, 
 		e.Problem = &refused
 	}
 	return e.page(), nil
+}
+
+// importing reads a file, while not too many others do: what its rules give may take a second of a processor.
+func (p *Pages) importing(ctx context.Context, read func() error) error {
+	select {
+	case p.imports <- struct{}{}:
+		defer func() { <-p.imports }()
+		return read()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // decode returns the calendar that the text stands for.

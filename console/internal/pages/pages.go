@@ -47,12 +47,14 @@ type Pages struct {
 	spaces   *memo[schedule.NamespaceDescription]
 	filters  *memo[[]filter]
 	polled   *memo[*rendered]
+	// imports has an element for each file that is being read.
+	imports chan struct{}
 }
 
 // New returns the handler.
 func New(config Config) *Pages {
 	p := &Pages{
-		config: config, mux: http.NewServeMux(),
+		config: config, mux: http.NewServeMux(), imports: make(chan struct{}, importsAtOnce),
 		facts: newMemo[*diagnosis.Facts](factsFresh, factsStale, config.Now), runsPast: newMemo[pastFacts](dataFresh, dataStale, config.Now),
 		times: newMemo[comingFacts](timesFresh, dataStale, config.Now), counts: newMemo[executionsView](timesFresh, dataStale, config.Now),
 		spaces: newMemo[schedule.NamespaceDescription](dataFresh, dataStale, config.Now), filters: newMemo[[]filter](timesFresh, factsStale, config.Now),
@@ -84,6 +86,9 @@ const (
 	timesFresh             = 10 * time.Second
 	pollFresh              = time.Second
 )
+
+// importsAtOnce is how many files are read at the same time. Others wait.
+const importsAtOnce = 2
 
 // forget lets all pages look anew: somebody has changed something, and wants to see it.
 func (p *Pages) forget() {
