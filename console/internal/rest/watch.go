@@ -84,15 +84,29 @@ func (a *API) watch(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
+// mostMissed is how many events a viewer may have missed. Whoever has missed more reads the event history.
+const mostMissed = 10_000
+
+var errMissedMore = schedule.Errorf(schedule.CodeFailedPrecondition,
+	"there have been more than %d events since Last-Event-ID: read them page by page (…/events?from=TIME), and follow without Last-Event-ID", mostMissed)
+
 // missed returns the events after a position that the event history has.
 func missed(ctx context.Context, speaker *client.Client, id string, from position) iter.Seq2[schedule.Event, error] {
+	if from.id == "" {
+		return func(func(schedule.Event, error) bool) {}
+	}
+	return after(from, speaker.Events(ctx, schedule.HistoryRequest{ID: id, From: from.at.Add(-margin)}))
+}
+
+// after returns what of a history comes after a position.
+func after(from position, history iter.Seq2[schedule.Event, error]) iter.Seq2[schedule.Event, error] {
 	return func(yield func(schedule.Event, error) bool) {
-		if from.id == "" {
-			return
-		}
 		var before []schedule.Event // which the viewer has, if the last one that it has got comes
-		found := false
-		for event, err := range speaker.Events(ctx, schedule.HistoryRequest{ID: id, From: from.at.Add(-margin)}) {
+		found, read := false, 0
+		for event, err := range history {
+			if read++; read > mostMissed {
+				err = errMissedMore
+			}
 			switch {
 			case err != nil:
 				yield(event, err)
