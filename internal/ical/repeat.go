@@ -41,7 +41,11 @@ func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []moment
 		}
 		except = append(except, m.Time)
 	}
-	starts = slices.DeleteFunc(starts, func(t time.Time) bool { return slices.ContainsFunc(except, t.Equal) })
+	excepted := map[int64]bool{} // by second, the finest that a file can say
+	for _, t := range except {
+		excepted[t.Unix()] = true
+	}
+	starts = slices.DeleteFunc(starts, func(t time.Time) bool { return excepted[t.Unix()] })
 	slices.SortFunc(starts, time.Time.Compare)
 	return slices.CompactFunc(starts, time.Time.Equal), nil
 }
@@ -72,6 +76,8 @@ func (r *reader) listed(e *ics.VEvent, name ics.ComponentProperty, days bool) ([
 const (
 	maxInterval = 1000
 	maxEaster   = 80
+	// maxTimes is how many times a rule may give for a day. The library makes all times of a year at once.
+	maxTimes = 24
 	// maxSteps bounds the times of all rules of a file, counted from the beginning of each. One rule with daily times since the first year takes a
 	// twentieth of that. A rule costs stepsOfRule besides, and stepsOfNothing if it never gives a time: then the library has gone through all years.
 	maxSteps       = 2_000_000
@@ -123,6 +129,9 @@ func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) 
 	}
 	if slices.ContainsFunc(option.Byeaster, func(days int) bool { return days < -maxEaster || days > maxEaster }) {
 		return nil, fmt.Errorf("BYEASTER is out of range: use %d to %d days", -maxEaster, maxEaster)
+	}
+	if times := max(1, len(option.Byhour)) * max(1, len(option.Byminute)) * max(1, len(option.Bysecond)); times > maxTimes {
+		return nil, fmt.Errorf("BYHOUR, BYMINUTE and BYSECOND give %d times a day: use %d at most", times, maxTimes)
 	}
 	option.Dtstart = start.wall
 	if end := r.To.Add(maxOffset); option.Until.IsZero() || option.Until.After(end) {
