@@ -77,7 +77,7 @@ const (
 	maxInterval = 1000
 	maxEaster   = 80
 	// maxTimes is how many times a rule may give for a day. The library makes all times of a year at once.
-	maxTimes = 24
+	maxTimes = 100
 	// maxSteps bounds the times of all rules of a file, counted from the beginning of each. One rule with daily times since the first year takes a
 	// twentieth of that. A rule costs stepsOfRule besides, and stepsOfNothing if it never gives a time: then the library has gone through all years.
 	maxSteps       = 2_000_000
