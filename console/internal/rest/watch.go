@@ -88,7 +88,8 @@ func (a *API) watch(w http.ResponseWriter, request *http.Request) {
 const mostMissed = 10_000
 
 var errMissedMore = schedule.Errorf(schedule.CodeFailedPrecondition,
-	"there have been more than %d events since Last-Event-ID: read them page by page (…/events?from=TIME), and follow without Last-Event-ID", mostMissed)
+	"there have been more than %d events since Last-Event-ID: come again with the last ID that you have got, or read them page by page (…/events?from=TIME)",
+	mostMissed)
 
 // missed returns the events after a position that the event history has.
 func missed(ctx context.Context, speaker *client.Client, id string, from position) iter.Seq2[schedule.Event, error] {
@@ -104,7 +105,11 @@ func after(from position, history iter.Seq2[schedule.Event, error]) iter.Seq2[sc
 		var before []schedule.Event // which the viewer has, if the last one that it has got comes
 		found, read := false, 0
 		for event, err := range history {
-			if read++; read > mostMissed {
+			isSince := !event.Time.Before(from.at) // what is older is read to be sure, and is neither kept nor counted
+			if isSince {
+				read++
+			}
+			if read > mostMissed {
 				err = errMissedMore
 			}
 			switch {
@@ -117,12 +122,12 @@ func after(from position, history iter.Seq2[schedule.Event, error]) iter.Seq2[sc
 				if !yield(event, nil) {
 					return
 				}
-			default:
+			case isSince:
 				before = append(before, event)
 			}
 		}
 		for _, event := range before { // it is not there any more: better twice than not at all
-			if !event.Time.Before(from.at) && !yield(event, nil) {
+			if !yield(event, nil) {
 				return
 			}
 		}

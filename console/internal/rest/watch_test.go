@@ -32,10 +32,11 @@ func TestMissed(t *testing.T) {
 		first string
 		count int
 	}{
-		"the last":          {position{at: start, id: "4"}, 5, "", 0},
-		"one before":        {position{at: start, id: "3"}, 5, "4", 1},
-		"one that has gone": {position{at: start.Add(2 * time.Second), id: "x"}, 5, "2", 3},
-		"all that may be":   {position{at: start, id: "0"}, mostMissed, "1", mostMissed - 1},
+		"the last":           {position{at: start, id: "4"}, 5, "", 0},
+		"one before":         {position{at: start, id: "3"}, 5, "4", 1},
+		"one that has gone":  {position{at: start.Add(2 * time.Second), id: "x"}, 5, "2", 3},
+		"one of a busy time": {position{at: start.Add(2 * mostMissed * time.Second), id: strconv.Itoa(2 * mostMissed)}, 2*mostMissed + 3, strconv.Itoa(2*mostMissed + 1), 2},
+		"all that may be":    {position{at: start, id: "0"}, mostMissed, "1", mostMissed - 1},
 	} {
 		var got []schedule.Event
 		for event, err := range after(test.from, history(test.of)) {
