@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
 	"net/netip"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,17 +50,14 @@ func (o *consoleOptions) isOff() bool { return o.address == off }
 
 // listen opens the listener of a console, and says who gets in.
 func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig, err error) {
-	host, port, err := net.SplitHostPort(o.address)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
+	host, err := hostOf("console", o.address, defaultConsole)
 	if err != nil {
-		return config, usagef("--console: %q is not an address: use HOST:PORT, such as %s, or off", o.address, defaultConsole)
+		return config, err
 	}
 	if config, err = o.access(loopback.IsHost(host)); err != nil {
 		return config, err
 	}
-	if config.TLS, err = o.certificate(); err != nil {
+	if config.TLS, err = serverTLS("console", o.cert, o.key); err != nil {
 		return config, err
 	}
 	config.OnlyProxies = config.TLS == nil && !o.insecure && !loopback.IsHost(host)
@@ -95,21 +89,6 @@ func (o *consoleOptions) access(isLoopback bool) (config roles.ConsoleConfig, er
 		config.Proxies = append(config.Proxies, prefix)
 	}
 	return config, nil
-}
-
-// certificate reads the certificate of the flags. Without one it returns nil.
-func (o *consoleOptions) certificate() (*tls.Config, error) {
-	if o.cert == "" && o.key == "" {
-		return nil, nil
-	}
-	if o.cert == "" || o.key == "" {
-		return nil, usagef("--console-cert and --console-key belong together")
-	}
-	certificate, err := tls.LoadX509KeyPair(o.cert, o.key)
-	if err != nil {
-		return nil, usagef("--console-cert, --console-key: %w", err)
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}, nil
 }
 
 // consoleCommand runs the console on its own.

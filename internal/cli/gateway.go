@@ -83,18 +83,42 @@ func (o *gatewayOptions) listen(ctx context.Context) (config roles.GatewayConfig
 
 // open listens on the address of a flag. Without a certificate it must be one that only this machine reaches.
 func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
+	host, err := hostOf(flag, address, defaultGateway)
 	if err != nil {
-		return nil, usagef("--%s: %q is not an address: use HOST:PORT, such as %s, or off", flag, address, defaultGateway)
+		return nil, err
 	}
 	if o.cert == "" && !o.insecure && !loopback.IsHost(host) {
 		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, or --grpc-insecure to "+
 			"do without encryption", flag, address)
 	}
 	return listen(ctx, flag, address, "name another address by --"+flag+", or do without by --"+flag+" off")
+}
+
+// hostOf returns the host of the address of a flag, which is such as another one.
+func hostOf(flag, address, such string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return "", usagef("--%s: %q is not an address: use HOST:PORT, such as %s, or off", flag, address, such)
+	}
+	return host, nil
+}
+
+// serverTLS reads the certificate of a server from the files of the flags FLAG-cert and FLAG-key. Without one it returns nil.
+func serverTLS(flag, cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" {
+		return nil, usagef("--%[1]s-cert and --%[1]s-key belong together", flag)
+	}
+	certificate, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, usagef("--%[1]s-cert, --%[1]s-key: %[2]w", flag, err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}, nil
 }
 
 // listen listens on the address of a flag. The hint says what to do if its port is in use.
@@ -128,22 +152,12 @@ func (o *gatewayOptions) letsEverybodyIn() bool {
 
 // tls reads the certificates of the flags. Without any it returns nil.
 func (o *gatewayOptions) tls() (*tls.Config, error) {
-	if o.cert == "" && o.key == "" {
-		if o.ca != "" {
-			return nil, usagef("--grpc-client-ca needs --grpc-cert and --grpc-key: without TLS no client shows a certificate")
-		}
-		return nil, nil
+	config, err := serverTLS("grpc", o.cert, o.key)
+	if err == nil && config == nil && o.ca != "" {
+		err = usagef("--grpc-client-ca needs --grpc-cert and --grpc-key: without TLS no client shows a certificate")
 	}
-	if o.cert == "" || o.key == "" {
-		return nil, usagef("--grpc-cert and --grpc-key belong together")
-	}
-	certificate, err := tls.LoadX509KeyPair(o.cert, o.key)
-	if err != nil {
-		return nil, usagef("--grpc-cert, --grpc-key: %w", err)
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	if o.ca == "" {
-		return config, nil
+	if err != nil || o.ca == "" {
+		return config, err
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	config.ClientCAs, err = readAuthorities("grpc-client-ca", o.ca)
