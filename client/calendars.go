@@ -33,6 +33,24 @@ func (c *Client) UpdateCalendar(
 	return doCalendar[schedule.CalendarDescription](ctx, c, "update", req)
 }
 
+// CalendarsOf returns the named calendars that a described schedule uses, by name. The error is CodeUnavailable if the schedule does not go by the newest
+// version of one of them yet, and otherwise as that of DescribeCalendar.
+func (c *Client) CalendarsOf(ctx context.Context, d *schedule.Description) (map[string]schedule.NamedCalendar, error) {
+	calendars := map[string]schedule.NamedCalendar{}
+	for _, use := range d.Info.Calendars {
+		calendar, err := c.DescribeCalendar(ctx, use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if calendar.ConflictToken != use.ConflictToken {
+			return nil, schedule.Errorf(schedule.CodeUnavailable,
+				"%s does not go by the newest version of calendar %s yet: try again in a moment", d.ID, use.Name)
+		}
+		calendars[use.Name] = calendar.NamedCalendar
+	}
+	return calendars, nil
+}
+
 // DescribeCalendar returns a named calendar and its history.
 func (c *Client) DescribeCalendar(ctx context.Context, name string) (schedule.CalendarDescription, error) {
 	return doCalendar[schedule.CalendarDescription](ctx, c, "describe", schedule.CalendarRequest{Name: name})

@@ -53,6 +53,9 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
+// DefaultSlack is the slack for a running system: anything younger may still be under way.
+const DefaultSlack = 15 * time.Second
+
 // Input is what an audit needs.
 type Input struct {
 	// Description is the schedule as it is now. Events are its history, the oldest first. The audit leaves out events of earlier

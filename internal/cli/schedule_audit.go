@@ -18,9 +18,6 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// auditSlack is the allowance for a running system: anything younger may still be under way.
-const auditSlack = 15 * time.Second
-
 // errAudit ends an audit that has found something. The output says what.
 var errAudit = errors.New("not everything is explained")
 
@@ -106,7 +103,7 @@ func (a *app) audit(ctx context.Context, api *client.Client, output outputFlag, 
 
 func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags *auditFlags) (audit.Report, error) {
 	// Read the events first. The description then covers what happens between the two reads, and the audit allows for it.
-	in := audit.Input{From: flags.from, To: flags.to, Now: a.env.Now(), Slack: auditSlack}
+	in := audit.Input{From: flags.from, To: flags.to, Now: a.env.Now(), Slack: audit.DefaultSlack}
 	if in.To.IsZero() {
 		in.To = in.Now
 	}
@@ -121,29 +118,10 @@ func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags
 		return audit.Report{}, err
 	}
 	in.Description = &description
-	if in.Calendars, err = calendarsOf(ctx, api, &description); err != nil {
+	if in.Calendars, err = api.CalendarsOf(ctx, &description); err != nil {
 		return audit.Report{}, err
 	}
 	return audit.Run(in)
-}
-
-// calendarsOf returns the named calendars that a schedule uses.
-func calendarsOf(
-	ctx context.Context, api *client.Client, d *schedule.Description,
-) (map[string]schedule.NamedCalendar, error) {
-	calendars := map[string]schedule.NamedCalendar{}
-	for _, use := range d.Info.Calendars {
-		calendar, err := api.DescribeCalendar(ctx, use.Name)
-		if err != nil {
-			return nil, err
-		}
-		if calendar.ConflictToken != use.ConflictToken {
-			return nil, schedule.Errorf(schedule.CodeUnavailable,
-				"%s does not go by the newest version of calendar %s yet: try again in a moment", d.ID, use.Name)
-		}
-		calendars[use.Name] = calendar.NamedCalendar
-	}
-	return calendars, nil
 }
 
 func printAudits(w io.Writer, reports []audit.Report) error {

@@ -3,12 +3,14 @@ package pages
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.temporal.io/api/common/v1"
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // actForm is a page with one form, which asks for one thing. What somebody has typed stays there until it has been done.
@@ -69,6 +71,15 @@ func (f *actForm) value(name string) string {
 	return strings.TrimSpace(f.Fields[i].Value)
 }
 
+// hiddenNumber reads a number that a page has put into a hidden field.
+func hiddenNumber(field, text string) (uint64, error) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, schedule.Invalid(field, "is %q: open the page anew", text)
+	}
+	return number, nil
+}
+
 // set puts a text into a field.
 func (f *actForm) set(name, value string) {
 	for i := range f.Fields {
@@ -109,8 +120,7 @@ func (f *actForm) isComplete() bool {
 
 // refuse notes an error of a request.
 func (f *actForm) refuse(err error) {
-	refused := refusal.Of(err)
-	f.Problem = &refused
+	f.Problem = refusal.Of(err)
 }
 
 // IsHidden reports whether there is nothing that the form could be about.

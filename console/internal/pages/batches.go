@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 )
 
@@ -182,14 +181,13 @@ func (p *Pages) batches(r *http.Request, speaker *speaker.Speaker) (*answer, err
 	}
 	list, now := &batchList{IsFirst: len(token) == 0}, p.config.Now()
 	for _, b := range found.OperationInfo {
-		shown, _ := readable.Cut(b.GetJobId(), namesInList)
 		list.Rows = append(list.Rows, batchRow{
-			ID: shown, Address: address(speaker.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
+			ID: cut(b.GetJobId(), namesInList), Address: address(speaker.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
 			Start: momentOfProto(b.GetStartTime(), now), Close: momentOfProto(b.GetCloseTime(), now),
 		})
 	}
 	if len(found.NextPageToken) > 0 {
-		list.Next = address(speaker.Namespace(), "batches") + "?" + queryWith("", "after", placeText(found.NextPageToken))
+		list.Next = address(speaker.Namespace(), "batches") + queryOf("after", placeText(found.NextPageToken))
 	}
 	return &answer{view: "batches", title: "Batch operations", data: list}, nil
 }
@@ -215,10 +213,9 @@ func (p *Pages) batch(r *http.Request, speaker *speaker.Speaker) (*answer, error
 	now := p.config.Now()
 	one := &batchOne{
 		batchRow: batchRow{ID: d.JobId, Address: address(speaker.Namespace(), "batches", d.JobId), State: stateOfBatch(d.State), Start: momentOfProto(d.StartTime, now), Close: momentOfProto(d.CloseTime, now)},
-		Kind:     strings.ToLower(strings.ReplaceAll(d.OperationType.String(), "_", " ")), Identity: d.Identity, Reason: d.Reason, Query: d.Query,
+		Kind:     strings.ToLower(strings.ReplaceAll(d.OperationType.String(), "_", " ")), Identity: d.Identity, Reason: d.Reason, Query: cut(d.Query, longText),
 		Total: d.TotalOperationCount, Done: d.CompleteOperationCount, Failed: d.FailureOperationCount, IsOpen: d.State == enums.BATCH_OPERATION_STATE_RUNNING,
 	}
-	one.Query, _ = readable.Cut(one.Query, longText)
 	if d.CloseTime != nil && d.StartTime != nil {
 		one.Took = lasted(d.CloseTime.AsTime().Sub(d.StartTime.AsTime()).Round(time.Millisecond))
 	}

@@ -109,8 +109,7 @@ func (p *Pages) writeCalendar(r *http.Request, asks *speaker.Speaker) (*answer, 
 		}
 	}
 	if err != nil {
-		refused := refusal.Of(err)
-		e.Problem = &refused
+		e.Problem = refusal.Of(err)
 	}
 	return e.page(), nil
 }
@@ -154,8 +153,8 @@ func (e *calendarEditor) write(r *http.Request, asks *speaker.Speaker) (said str
 		_, err = asks.CreateCalendar(r.Context(), schedule.CreateCalendarRequest{NamedCalendar: request.NamedCalendar, RequestID: e.Request})
 		return "calendar-created", err
 	}
-	if request.ConflictToken, err = strconv.ParseUint(e.Token, 10, 64); err != nil {
-		return "", schedule.Invalid("token", "is %q: open the page anew", e.Token)
+	if request.ConflictToken, err = hiddenNumber("token", e.Token); err != nil {
+		return "", err
 	}
 	_, err = asks.UpdateCalendar(r.Context(), request)
 	return "calendar-saved", err

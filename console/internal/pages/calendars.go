@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
@@ -70,7 +69,7 @@ func (p *Pages) calendars(r *http.Request, asks *speaker.Speaker) (*answer, erro
 		})
 	}
 	if found.NextPageToken != "" {
-		list.Next = "?" + url.Values{"after": {found.NextPageToken}}.Encode()
+		list.Next = queryOf("after", found.NextPageToken)
 	}
 	return &answer{view: "calendars", title: "Calendars", data: list}, nil
 }
@@ -114,8 +113,7 @@ func (p *Pages) removeCalendar(r *http.Request, asks *speaker.Speaker) (*answer,
 		if gone != nil {
 			return nil, gone
 		}
-		refused := refusal.Of(err)
-		one.Problem = &refused
+		one.Problem = refusal.Of(err)
 		return one.page(), nil
 	}
 	if err != nil {

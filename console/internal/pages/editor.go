@@ -101,8 +101,7 @@ func (p *Pages) preview(r *http.Request, speaker *speaker.Speaker, e *editor, re
 		reply, err = speaker.Preview(r.Context(), schedule.PreviewRequest{Spec: request.Spec, ID: request.ID, Count: previewed})
 	}
 	if err != nil {
-		refused := refusal.Of(err)
-		e.Problem = &refused
+		e.Problem = refusal.Of(err)
 		return
 	}
 	zone, err := request.Spec.Location()
@@ -141,9 +140,9 @@ func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	e := &editor{Exists: true, AsText: true, draft: draftOf(r)}
 	e.ID = r.PathValue("id")
 	request, err := e.decode()
-	token, parsed := strconv.ParseUint(e.Token, 10, 64)
-	if parsed != nil {
-		return nil, schedule.Invalid("token", "is %q: open the page anew", e.Token)
+	token, unread := hiddenNumber("token", e.Token)
+	if unread != nil {
+		return nil, unread
 	}
 	if err == nil && r.PostFormValue("do") == "save" {
 		_, err = speaker.Update(r.Context(), schedule.UpdateRequest{ID: e.ID, Schedule: request.Schedule, ConflictToken: token, RequestID: e.Request})

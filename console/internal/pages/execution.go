@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/common/v1"
@@ -130,9 +128,9 @@ func (p *Pages) executionOne(namespace string, d *workflowservice.DescribeWorkfl
 		Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Links: relatives(namespace, info), Facts: factsOf(d),
 		Task: pendingTaskOf(d.GetPendingWorkflowTask(), now), allowance: allowance{summaryAllowance},
 	}
-	search := address(namespace, "executions") + "?"
-	one.Runs = search + queryWith("WorkflowId = '"+quoteless(id)+"'")
-	one.Offspring = search + queryWith("ParentWorkflowId = '"+quoteless(id)+"' AND ParentRunId = '"+quoteless(run)+"'")
+	search := address(namespace, "executions")
+	one.Runs = search + queryOf("query", "WorkflowId = '"+quoteless(id)+"'")
+	one.Offspring = search + queryOf("query", "ParentWorkflowId = '"+quoteless(id)+"' AND ParentRunId = '"+quoteless(run)+"'")
 	if !one.IsOpen {
 		one.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
 	}
@@ -239,12 +237,11 @@ func (p *Pages) addEnds(ctx context.Context, speaker *speaker.Speaker, one *exec
 	one.Result = one.allowance.long(result, one.Address+"/result")
 	one.Failure = one.allowance.long(failed, one.Address+"/result")
 	attributes := started.GetWorkflowExecutionStartedEventAttributes()
-	base := strings.TrimSuffix(one.Address, url.PathEscape(one.RunID))
 	if before := attributes.GetContinuedExecutionRunId(); before != "" {
-		one.Links = append(one.Links, executionLink{"Continues", before, base + url.PathEscape(before)})
+		one.Links = append(one.Links, executionLink{"Continues", before, address(speaker.Namespace(), "executions", one.ID, before)})
 	}
 	if next := nextRunOf(ended); next != "" {
-		one.Links = append(one.Links, executionLink{"Goes on in", next, base + url.PathEscape(next)})
+		one.Links = append(one.Links, executionLink{"Goes on in", next, address(speaker.Namespace(), "executions", one.ID, next)})
 	}
 	if cron := attributes.GetCronSchedule(); cron != "" {
 		one.Facts = append(one.Facts, fact{"Cron schedule", cron})

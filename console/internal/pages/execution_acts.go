@@ -77,7 +77,7 @@ func (p *Pages) actForm(act executionAct, of *common.WorkflowExecution, namespac
 }
 
 // actOn returns the handler of a form about an execution.
-func (p *Pages) actOn(act executionAct, sent bool) func(*http.Request, *speaker.Speaker) (*answer, error) {
+func (p *Pages) actOn(act executionAct, sent bool) maker {
 	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		ctx, of := r.Context(), executionOf(r)
 		form := p.actForm(act, of, speaker.Namespace())

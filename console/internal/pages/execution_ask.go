@@ -46,7 +46,7 @@ func queryExecution(ctx context.Context, speaker *speaker.Speaker, of *common.Wo
 	case reply.GetQueryRejected() != nil:
 		return "", schedule.Errorf(schedule.CodeFailedPrecondition, "The query was rejected: the execution is %s.", reply.GetQueryRejected().GetStatus())
 	}
-	shown, _ := readable.Cut(readable.Payloads(reply.GetQueryResult()), answerShown)
+	shown := cut(readable.Payloads(reply.GetQueryResult()), answerShown)
 	form.Result = &actResult{"Answer", shown}
 	return "", nil
 }
@@ -103,9 +103,7 @@ func outcomeOfUpdate(outcome *update.Outcome, wait time.Duration) *actResult {
 	case outcome == nil:
 		return &actResult{"No answer yet", "The update has been sent, and has not been completed within " + wait.String() + ". Sending it again asks for its outcome."}
 	case outcome.GetFailure() != nil:
-		shown, _ := readable.Cut(readable.Failure(outcome.GetFailure()), answerShown)
-		return &actResult{"It failed", shown}
+		return &actResult{"It failed", cut(readable.Failure(outcome.GetFailure()), answerShown)}
 	}
-	shown, _ := readable.Cut(readable.Payloads(outcome.GetSuccess()), answerShown)
-	return &actResult{"Answer", shown}
+	return &actResult{"Answer", cut(readable.Payloads(outcome.GetSuccess()), answerShown)}
 }

@@ -141,7 +141,7 @@ func (p *Pages) plain(pattern string, write func(context.Context, *http.Request,
 		case err != nil && out.begun:
 			panic(http.ErrAbortHandler) // so that nobody takes the beginning for all of it
 		case err != nil:
-			p.problem(r, err).write(w, r)
+			p.problem(r, asks, err).write(w, r)
 		}
 	})
 }

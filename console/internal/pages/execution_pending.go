@@ -18,6 +18,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 )
 
 // activityRow is an activity that has not ended.
@@ -122,12 +123,11 @@ func unserved(ctx context.Context, speaker *speaker.Speaker, d *workflowservice.
 		if described == nil || len(described.GetPollers()) > 0 {
 			continue
 		}
-		shown, _ := readable.Cut(needed[i].name, namesInList)
 		tasks := "workflow tasks"
 		if needed[i].kind == enums.TASK_QUEUE_TYPE_ACTIVITY {
 			tasks = "activities"
 		}
-		missing = append(missing, fmt.Sprintf("No worker polls the task queue %q for %s.", shown, tasks))
+		missing = append(missing, fmt.Sprintf("No worker polls the task queue %q for %s.", cut(needed[i].name, namesInList), tasks))
 	}
 	return missing
 }
@@ -155,11 +155,8 @@ func whole[N ~int | ~int32 | ~int64](n N) string { return strconv.FormatInt(int6
 
 // bytesText returns a size for people.
 func bytesText(n int64) string {
-	switch {
-	case n < 1_000:
+	if n < 1_000 {
 		return plural(int(n), "byte")
-	case n < 1_000_000:
-		return strconv.FormatFloat(float64(n)/1_000, 'f', 1, 64) + " kB"
 	}
-	return strconv.FormatFloat(float64(n)/1_000_000, 'f', 1, 64) + " MB"
+	return diagnosis.SizeText(n)
 }

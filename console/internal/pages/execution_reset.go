@@ -90,7 +90,7 @@ func pointsOf(events []*history.HistoryEvent) (points []resetPoint) {
 		default:
 			if n := len(points); n > 0 && points[n-1].did == "" {
 				event := readable.EventOf(e)
-				points[n-1].did, _ = readable.Cut(strings.TrimSpace(event.Type+" "+event.Main), namesInList)
+				points[n-1].did = cut(strings.TrimSpace(event.Type+" "+event.Main), namesInList)
 			}
 		}
 	}

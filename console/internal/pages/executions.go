@@ -1,11 +1,11 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -33,7 +33,7 @@ const (
 )
 
 // bounded adds a page whose requests end within executionWait.
-func (p *Pages) bounded(pattern string, make func(*http.Request, *speaker.Speaker) (*answer, error)) {
+func (p *Pages) bounded(pattern string, make maker) {
 	p.page(pattern, func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), executionWait)
 		defer cancel()
@@ -112,9 +112,9 @@ func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answ
 	}
 	list.Rows = p.executionRows(speaker.Namespace(), found.Executions)
 	if len(found.NextPageToken) > 0 {
-		list.Next = address(speaker.Namespace(), "executions") + "?" + queryWith(list.Query, "after", placeText(found.NextPageToken))
+		list.Next = address(speaker.Namespace(), "executions") + queryOf("query", list.Query, "after", placeText(found.NextPageToken))
 	}
-	list.Bulk = address(speaker.Namespace(), "new-batch") + "?" + queryWith(list.Query)
+	list.Bulk = address(speaker.Namespace(), "new-batch") + queryOf("query", list.Query)
 	if r.Header.Get("HX-Request") == "" { // what is counted is outside of what a page asks for again
 		list.Filters = filters(ctx, speaker, list.Query)
 	}
@@ -140,12 +140,10 @@ func (p *Pages) executionRows(namespace string, found []*workflow.WorkflowExecut
 	now := p.config.Now()
 	for _, info := range found {
 		id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-		shown, _ := readable.Cut(id, namesInList)
-		kind, _ := readable.Cut(info.GetType().GetName(), namesInList)
-		queue, _ := readable.Cut(info.GetTaskQueue(), namesInList)
 		row := executionRow{
-			ID: shown, RunID: run, Address: address(namespace, "executions", id, run), Type: kind, TaskQueue: queue,
-			Queue: address(namespace, "task-queues", info.GetTaskQueue()), State: stateOfExecution(info.GetStatus()), Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Took: tookOf(info, now),
+			ID: cut(id, namesInList), RunID: run, Address: address(namespace, "executions", id, run), Type: cut(info.GetType().GetName(), namesInList),
+			TaskQueue: cut(info.GetTaskQueue(), namesInList),
+			Queue:     address(namespace, "task-queues", info.GetTaskQueue()), State: stateOfExecution(info.GetStatus()), Start: momentOf(info.GetStartTime().AsTime(), now, time.UTC), Took: tookOf(info, now),
 		}
 		if info.GetCloseTime() != nil {
 			row.Close = momentOf(info.GetCloseTime().AsTime(), now, time.UTC)
@@ -182,23 +180,7 @@ var statusKinds = map[enums.WorkflowExecutionStatus]string{
 }
 
 func stateOfExecution(of enums.WorkflowExecutionStatus) state {
-	kind := statusKinds[of]
-	if kind == "" {
-		kind = "quiet"
-	}
-	return state{of.String(), kind}
-}
-
-// queryWith returns the parameters of a page for a query, with others: name and value by turns.
-func queryWith(query string, others ...string) string {
-	values := url.Values{}
-	if query != "" {
-		values.Set("query", query)
-	}
-	for i := 0; i < len(others); i += 2 {
-		values.Set(others[i], others[i+1])
-	}
-	return values.Encode()
+	return state{of.String(), cmp.Or(statusKinds[of], "quiet")}
 }
 
 // filters counts the executions of each status for which the rest of a query holds, and returns links to them. Nil: the frontend does not count.
@@ -212,11 +194,11 @@ func filters(ctx context.Context, speaker *speaker.Speaker, query string) []stat
 		return nil // the list says what is wrong with the query
 	}
 	base := address(speaker.Namespace(), "executions")
-	all := []statusFilter{{Word: "all", Kind: "quiet", Address: base + "?" + queryWith(rest), Count: counted.Count, IsChosen: chosen == ""}}
+	all := []statusFilter{{Word: "all", Kind: "quiet", Address: base + queryOf("query", rest), Count: counted.Count, IsChosen: chosen == ""}}
 	for _, group := range counted.Groups {
 		word := groupOf(group.GetGroupValues())
 		if of, err := enums.WorkflowExecutionStatusFromString(word); err == nil { // unless it is of a later version
-			there := base + "?" + queryWith(withStatus(condition, order, word))
+			there := base + queryOf("query", withStatus(condition, order, word))
 			all = append(all, statusFilter{Word: word, Kind: stateOfExecution(of).Kind, Address: there, Count: group.Count, IsChosen: word == chosen})
 		}
 	}

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
@@ -20,16 +19,13 @@ type banner struct {
 // bannerTime bounds how long a page waits to find out whether its namespace is frozen.
 const bannerTime = time.Second
 
-// banner returns what is to be said about a namespace on all its pages. If nobody answers, nothing is said: the page has more to say about that.
-func (p *Pages) banner(r *http.Request, namespace string) *banner {
-	asks, err := p.config.Speaker(r)
-	if err == nil {
-		asks, err = asks.In(namespace)
-	}
-	if err != nil {
+// banner returns what is to be said about a namespace on all its pages. If nobody asks or nobody answers, nothing is said: the page has more to say about
+// that.
+func (p *Pages) banner(ctx context.Context, asks *speaker.Speaker) *banner {
+	if asks == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), bannerTime)
+	ctx, cancel := context.WithTimeout(ctx, bannerTime)
 	defer cancel()
 	d, err := p.space(ctx, asks)
 	if err != nil {

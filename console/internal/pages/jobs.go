@@ -121,8 +121,7 @@ func (p *Pages) bulk(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 		return &answer{to: address(speaker.Namespace(), "jobs", reply.JobID) + "?said=bulk"}, nil
 	}
 	if err != nil {
-		refused := refusal.Of(err)
-		b.Problem = &refused
+		b.Problem = refusal.Of(err)
 	} else {
 		b.Preview, b.More = &reply, reply.Count-len(reply.IDs)
 	}

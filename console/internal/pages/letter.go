@@ -33,17 +33,13 @@ type letterOne struct {
 }
 
 // letter shows one dead letter.
-func (p *Pages) letter(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+func (p *Pages) letter(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
 	number, err := deadletter.ParseNumber(r.PathValue("number"))
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lettersTime)
 	defer cancel()
-	reader, err := reader(ctx, asks)
-	if err != nil {
-		return nil, err
-	}
 	m, err := reader.Get(ctx, number)
 	if err != nil {
 		return nil, ofNATS(err)
@@ -89,8 +85,8 @@ func bodyOf(m *deadletter.Message) (text string, left int) {
 }
 
 // replayLetter sends the message of a letter again. Whoever asks has looked at it.
-func (p *Pages) replayLetter(r *http.Request, asks *speaker.Speaker) (*answer, error) {
-	return p.handleLetter(r, asks, func(ctx context.Context, reader *deadletter.Reader, number deadletter.Number) (string, error) {
+func (p *Pages) replayLetter(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
+	return p.handleLetter(r, asks, func(ctx context.Context, number deadletter.Number) (string, error) {
 		replayed, err := reader.ReplaySeen(ctx, number)
 		if replayed.Superseded {
 			return "letter-superseded", err
@@ -99,15 +95,15 @@ func (p *Pages) replayLetter(r *http.Request, asks *speaker.Speaker) (*answer, e
 	})
 }
 
-func (p *Pages) deleteLetter(r *http.Request, asks *speaker.Speaker) (*answer, error) {
-	return p.handleLetter(r, asks, func(ctx context.Context, reader *deadletter.Reader, number deadletter.Number) (string, error) {
+func (p *Pages) deleteLetter(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
+	return p.handleLetter(r, asks, func(ctx context.Context, number deadletter.Number) (string, error) {
 		return "letter-deleted", reader.Delete(ctx, number)
 	})
 }
 
 // handleLetter does something with a letter, which is gone then, and leads to the list.
 func (p *Pages) handleLetter(
-	r *http.Request, asks *speaker.Speaker, do func(context.Context, *deadletter.Reader, deadletter.Number) (said string, err error),
+	r *http.Request, asks *speaker.Speaker, do func(context.Context, deadletter.Number) (said string, err error),
 ) (*answer, error) {
 	number, err := deadletter.ParseNumber(r.PathValue("number"))
 	if err != nil {
@@ -115,11 +111,7 @@ func (p *Pages) handleLetter(
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lettersTime)
 	defer cancel()
-	reader, err := reader(ctx, asks)
-	if err != nil {
-		return nil, err
-	}
-	word, err := do(ctx, reader, number)
+	word, err := do(ctx, number)
 	if err != nil {
 		return nil, ofNATS(err)
 	}

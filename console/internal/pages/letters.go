@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -50,31 +49,29 @@ type letterRow struct {
 
 func (p *Pages) addLetters() {
 	const letters = Base + "{namespace}/dead-letters"
-	p.page("GET "+letters, ofJetStream(p.letters))
-	p.page("GET "+letters+"/all", ofJetStream(p.confirmLetters))
-	p.page("POST "+letters+"/all", ofJetStream(p.handleLetters))
-	p.page("GET "+letters+"/{number}", ofJetStream(p.letter))
-	p.page("POST "+letters+"/{number}/replay", ofJetStream(p.replayLetter))
-	p.page("POST "+letters+"/{number}/delete", ofJetStream(p.deleteLetter))
+	p.page("GET "+letters, ofLetters(p.letters))
+	p.page("GET "+letters+"/all", ofLetters(p.confirmLetters))
+	p.page("POST "+letters+"/all", ofLetters(p.handleLetters))
+	p.page("GET "+letters+"/{number}", ofLetters(p.letter))
+	p.page("POST "+letters+"/{number}/replay", ofLetters(p.replayLetter))
+	p.page("POST "+letters+"/{number}/delete", ofLetters(p.deleteLetter))
 }
 
-// ofJetStream makes a page that asks JetStream. What NATS does not let the user ask refuses the page at once.
-func ofJetStream(make func(*http.Request, *speaker.Speaker) (*answer, error)) func(*http.Request, *speaker.Speaker) (*answer, error) {
+// letterMaker is a maker that handles dead letters, by a reader that acts in the name of whoever asks.
+type letterMaker func(*http.Request, *speaker.Speaker, *deadletter.Reader) (*answer, error)
+
+// ofLetters makes a page about dead letters. What NATS does not let the user ask refuses the page at once.
+func ofLetters(make letterMaker) maker {
 	return func(r *http.Request, asks *speaker.Speaker) (made *answer, err error) {
 		err = asks.AskJetStream(r.Context(), func(ctx context.Context) error {
-			made, err = make(r.WithContext(ctx), asks)
+			if err := mayLook(ctx, asks); err != nil {
+				return err
+			}
+			made, err = make(r.WithContext(ctx), asks, deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity))
 			return err
 		})
 		return made, err
 	}
-}
-
-// reader returns what handles dead letters in the name of a user, or why they cannot.
-func reader(ctx context.Context, asks *speaker.Speaker) (*deadletter.Reader, error) {
-	if err := mayLook(ctx, asks); err != nil {
-		return nil, err
-	}
-	return deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity), nil
 }
 
 func choiceOf(r *http.Request) letterChoice {
@@ -93,28 +90,18 @@ func (c *letterChoice) filter(namespace string) deadletter.Filter {
 }
 
 // query returns the choice as the query of an address.
-func (c *letterChoice) query() url.Values {
-	values := url.Values{}
-	for name, value := range map[string]string{"pool": c.Pool, "in": c.Namespace, "schedule": c.Schedule, "workflow": c.Workflow} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	return values
+func (c *letterChoice) query() string {
+	return queryOf("pool", c.Pool, "in", c.Namespace, "schedule", c.Schedule, "workflow", c.Workflow)
 }
 
 // list returns the letters that a choice selects, the newest first.
-func (c *letterChoice) list(ctx context.Context, asks *speaker.Speaker) ([]deadletter.Letter, error) {
+func (c *letterChoice) list(ctx context.Context, reader *deadletter.Reader, namespace string) ([]deadletter.Letter, error) {
 	ctx, cancel := context.WithTimeout(ctx, lettersTime)
 	defer cancel()
 	if pools := pools(); c.Pool != "" && !slices.Contains(pools, c.Pool) {
 		return nil, schedule.Invalid("pool", "%q is not one of %s", c.Pool, strings.Join(pools, ", "))
 	}
-	reader, err := reader(ctx, asks)
-	if err != nil {
-		return nil, err
-	}
-	letters, err := reader.List(ctx, c.filter(asks.Namespace()))
+	letters, err := reader.List(ctx, c.filter(namespace))
 	slices.Reverse(letters)
 	return letters, ofNATS(err)
 }
@@ -123,13 +110,13 @@ func (c *letterChoice) list(ctx context.Context, asks *speaker.Speaker) ([]deadl
 func pools() []string { return append(subjects.Pools(), deadletter.Worker) }
 
 // letters shows the dead letters that a filter chooses.
-func (p *Pages) letters(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+func (p *Pages) letters(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
 	list := &letterList{letterChoice: choiceOf(r), Pools: pools()}
-	found, err := list.list(r.Context(), asks)
+	found, err := list.list(r.Context(), reader, asks.Namespace())
 	if err != nil {
 		return nil, err
 	}
-	list.Count, list.More, list.Filter = len(found), max(len(found)-lettersShown, 0), list.query().Encode()
+	list.Count, list.More, list.Filter = len(found), max(len(found)-lettersShown, 0), strings.TrimPrefix(list.query(), "?")
 	now := p.config.Now()
 	for i := range found[:len(found)-list.More] {
 		list.Rows = append(list.Rows, letterOf(&found[i], asks.Namespace(), now))

@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
@@ -28,12 +27,12 @@ type letterSweep struct {
 }
 
 // confirmLetters asks whether all letters that a filter chooses are meant.
-func (p *Pages) confirmLetters(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+func (p *Pages) confirmLetters(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
 	sweep, err := sweepOf(r, asks)
 	if err != nil {
 		return nil, err
 	}
-	found, err := sweep.list(r.Context(), asks)
+	found, err := sweep.list(r.Context(), reader, asks.Namespace())
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +54,7 @@ func sweepOf(r *http.Request, asks *speaker.Speaker) (*letterSweep, error) {
 	if sweep.Do != "replay" && sweep.Do != "delete" {
 		return nil, schedule.Invalid("do", "%q is neither replay nor delete", sweep.Do)
 	}
-	sweep.Back = address(asks.Namespace(), "dead-letters")
-	if query := sweep.query(); len(query) > 0 {
-		sweep.Back += "?" + query.Encode()
-	}
+	sweep.Back = address(asks.Namespace(), "dead-letters") + sweep.query()
 	return sweep, nil
 }
 
@@ -89,26 +85,22 @@ func (s *letterSweep) isMeant(l *deadletter.Letter) bool {
 }
 
 // handleLetters replays or deletes the letters that somebody has confirmed, the oldest first, and goes on when one fails.
-func (p *Pages) handleLetters(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+func (p *Pages) handleLetters(r *http.Request, asks *speaker.Speaker, reader *deadletter.Reader) (*answer, error) {
 	sweep, err := sweepOf(r, asks)
 	if err != nil {
 		return nil, err
 	}
 	for name, to := range map[string]*uint64{"newest": &sweep.Newest, "newestOfWorkers": &sweep.NewestOfWorkers} {
-		if *to, err = strconv.ParseUint(r.PostFormValue(name), 10, 64); err != nil {
-			return nil, schedule.Invalid(name, "is %q: open the page anew", r.PostFormValue(name))
+		if *to, err = hiddenNumber(name, r.PostFormValue(name)); err != nil {
+			return nil, err
 		}
 	}
-	found, err := sweep.list(r.Context(), asks)
+	found, err := sweep.list(r.Context(), reader, asks.Namespace())
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lettersTime)
 	defer cancel()
-	reader, err := reader(ctx, asks)
-	if err != nil {
-		return nil, err
-	}
 	sweep.IsOver = true
 	for i := len(found) - 1; i >= 0; i-- {
 		switch {

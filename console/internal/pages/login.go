@@ -25,7 +25,7 @@ type Login struct {
 // ShowLogin shows the page on which people log in.
 func (p *Pages) ShowLogin(w http.ResponseWriter, r *http.Request, status int, login Login) {
 	protect(w.Header())
-	p.show(r, status, &answer{view: viewLogin, title: "Log in", data: login}).write(w, r)
+	p.show(r, nil, status, &answer{view: viewLogin, title: "Log in", data: login}).write(w, r)
 }
 
 // Refuse shows why somebody is not let in to a page, with a status of HTTP.
@@ -36,5 +36,5 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, err *
 	if wait := err.RetryAfter.Std(); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
-	p.show(r, status, &answer{view: "problem", title: "Problem", data: refused}).write(w, r)
+	p.show(r, nil, status, &answer{view: "problem", title: "Problem", data: refused}).write(w, r)
 }

@@ -110,8 +110,7 @@ func (e *namespaceEditor) decode() (limits schedule.NamespaceLimits, err error) 
 
 // refused shows the page again, with what is wrong.
 func (e *namespaceEditor) refused(err error) (*answer, error) {
-	problem := refusal.Of(err)
-	e.Problem = &problem
+	e.Problem = refusal.Of(err)
 	return e.page(), nil
 }
 
@@ -131,9 +130,9 @@ func (p *Pages) saveNamespace(r *http.Request, asks *speaker.Speaker) (*answer, 
 	e := editorOfNamespace(r)
 	e.Exists, e.Name = true, asks.Namespace()
 	limits, err := e.decode()
-	token, parsed := strconv.ParseUint(e.Token, 10, 64)
-	if parsed != nil {
-		return nil, schedule.Invalid("token", "is %q: open the page anew", e.Token)
+	token, unread := hiddenNumber("token", e.Token)
+	if unread != nil {
+		return nil, unread
 	}
 	if err == nil {
 		_, err = asks.UpdateNamespace(r.Context(), e.Name, schedule.UpdateNamespaceRequest{

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func (p *Pages) namespaces(r *http.Request, asks *speaker.Speaker) (*answer, err
 	}
 	list := &namespaceList{IsFirst: after == "", Rows: make([]namespaceRow, len(found.Namespaces))}
 	if found.NextPageToken != "" {
-		list.Next = "?" + url.Values{"after": {found.NextPageToken}}.Encode()
+		list.Next = queryOf("after", found.NextPageToken)
 	}
 	group, ctx := errgroup.WithContext(r.Context())
 	group.SetLimit(countedAtOnce)

@@ -38,8 +38,7 @@ var errNoLook = schedule.Errorf(schedule.CodePermissionDenied,
 
 // health returns the facts about the installation, a few seconds old at most.
 func (p *Pages) health(ctx context.Context, asks *speaker.Speaker) (*diagnosis.Facts, error) {
-	whole := *asks // all namespaces share the facts
-	installation, err := whole.In(p.config.Namespace)
+	installation, err := asks.In(p.config.Namespace) // all namespaces share the facts
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,11 @@ func protect(header http.Header) {
 
 // address returns the path of a page in a namespace. Parts that are empty are left out.
 func address(namespace string, parts ...string) string {
-	path := Base + url.PathEscape(namespace)
+	return below(Base, namespace, parts...)
+}
+
+func below(base, namespace string, parts ...string) string {
+	path := base + url.PathEscape(namespace)
 	for _, part := range parts {
 		if part != "" {
 			path += "/" + url.PathEscape(part)

@@ -98,13 +98,12 @@ func (s scale) x(at time.Time) int {
 // line draws a lane, with at most so many bars.
 func (s scale) line(lane *readable.Lane, i, most int) pictureLine {
 	ground := axisHeight + i*lineHeight
-	label, _ := readable.Cut(lane.Label, labelShown)
-	drawn := pictureLine{Label: label, Ground: ground, Text: ground + 17, IsEven: i%2 == 0}
+	drawn := pictureLine{Label: cut(lane.Label, labelShown), Ground: ground, Text: ground + 17, IsEven: i%2 == 0}
 	for j := range lane.Bars[:min(len(lane.Bars), most)] {
 		drawn.Bars = append(drawn.Bars, s.bar(&lane.Bars[j], ground))
 	}
 	last := &lane.Bars[len(lane.Bars)-1]
-	drawn.Words, _ = readable.Cut(wordsOf(last), labelShown)
+	drawn.Words = cut(wordsOf(last), labelShown)
 	if n := len(lane.Bars); n > 1 {
 		drawn.Words = fmt.Sprintf("%d, the last one %s", n, drawn.Words)
 	}
@@ -129,8 +128,7 @@ func (s scale) bar(b *readable.Bar, ground int) pictureBar {
 	if !b.End.IsZero() {
 		to = s.x(b.End)
 	}
-	words, _ := readable.Cut(wordsOf(b), labelShown)
-	drawn := pictureBar{X: from, Y: ground + 5, Width: max(to-from, leastWidth), Height: lineHeight - 10, Kind: b.Kind, Title: words, IsMoment: b.IsMoment}
+	drawn := pictureBar{X: from, Y: ground + 5, Width: max(to-from, leastWidth), Height: lineHeight - 10, Kind: b.Kind, Title: cut(wordsOf(b), labelShown), IsMoment: b.IsMoment}
 	if b.IsMoment {
 		drawn.Width = leastWidth
 		return drawn

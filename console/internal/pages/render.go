@@ -79,12 +79,15 @@ type frame struct {
 	Page any
 }
 
+// maker makes a page for whoever asks, or does what a form asks for.
+type maker func(*http.Request, *speaker.Speaker) (*answer, error)
+
 // page adds a page.
-func (p *Pages) page(pattern string, make func(*http.Request, *speaker.Speaker) (*answer, error)) {
+func (p *Pages) page(pattern string, make maker) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		asks, err := p.asks(r)
 		if err != nil {
-			p.problem(r, err).write(w, r)
+			p.problem(r, nil, err).write(w, r)
 			return
 		}
 		p.answered(r, asks, make).write(w, r)
@@ -119,7 +122,7 @@ func (page *rendered) write(w http.ResponseWriter, r *http.Request) {
 }
 
 // answered makes a page. One that keeps itself up to date is made once for all who look at it at the moment.
-func (p *Pages) answered(r *http.Request, asks *speaker.Speaker, make func(*http.Request, *speaker.Speaker) (*answer, error)) *rendered {
+func (p *Pages) answered(r *http.Request, asks *speaker.Speaker, make maker) *rendered {
 	if r.Method != http.MethodGet || r.Header.Get("Hx-Request") == "" {
 		return p.rendered(r, asks, make)
 	}
@@ -128,7 +131,7 @@ func (p *Pages) answered(r *http.Request, asks *speaker.Speaker, make func(*http
 		return p.rendered(r.WithContext(onBehalf{ctx, r.Context()}), asks, make), nil
 	})
 	if err != nil {
-		return p.problem(r, err)
+		return p.problem(r, asks, err)
 	}
 	return page
 }
@@ -143,28 +146,28 @@ type onBehalf struct {
 func (c onBehalf) Value(key any) any { return c.request.Value(key) }
 
 // rendered makes a page.
-func (p *Pages) rendered(r *http.Request, asks *speaker.Speaker, make func(*http.Request, *speaker.Speaker) (*answer, error)) *rendered {
+func (p *Pages) rendered(r *http.Request, asks *speaker.Speaker, make maker) *rendered {
 	given, err := make(r, asks)
 	switch {
 	case err != nil:
-		return p.problem(r, err)
+		return p.problem(r, asks, err)
 	case given.to != "":
 		if r.Method != http.MethodGet {
 			p.forget()
 		}
 		return &rendered{status: http.StatusSeeOther, to: given.to}
 	}
-	return p.show(r, http.StatusOK, given)
+	return p.show(r, asks, http.StatusOK, given)
 }
 
-// problem returns the page that says what went wrong.
-func (p *Pages) problem(r *http.Request, err error) *rendered {
+// problem returns the page that says what went wrong. asks is nil if nobody knows for whom, or about which namespace, it is.
+func (p *Pages) problem(r *http.Request, asks *speaker.Speaker, err error) *rendered {
 	refused := refusal.Of(err)
-	return p.show(r, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
+	return p.show(r, asks, refused.Status, &answer{view: "problem", title: "Problem", data: refused})
 }
 
-// show returns a page, whole or not at all.
-func (p *Pages) show(r *http.Request, status int, a *answer) *rendered {
+// show returns a page, whole or not at all. asks is as for problem.
+func (p *Pages) show(r *http.Request, asks *speaker.Speaker, status int, a *answer) *rendered {
 	namespace := r.PathValue("namespace")
 	if schedule.ValidateNamespace(namespace) != nil {
 		namespace = p.config.First(r)
@@ -173,7 +176,7 @@ func (p *Pages) show(r *http.Request, status int, a *answer) *rendered {
 	var text bytes.Buffer
 	err := views[a.view].Execute(&text, frame{
 		Title: a.title, Who: who, CanLogOut: canLogOut, IsLogin: a.view == viewLogin, Namespace: namespace, Sections: sections, AboutAll: aboutAll, Section: sectionOf(r.URL.Path), Now: p.config.Now(),
-		Banner: p.banner(r, namespace), Said: said[r.URL.Query().Get("said")], Page: a.data,
+		Banner: p.banner(r.Context(), asks), Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {
 		return &rendered{status: http.StatusInternalServerError, text: []byte("The page cannot be shown.")}

@@ -37,18 +37,14 @@ func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	list := &runList{Of: values.Get("schedule"), Status: values.Get("status"), From: values.Get("from"), To: values.Get("to")}
 	a := &answer{view: "runs", title: "Runs", data: list}
 	if id != "" {
-		if d, err := speaker.Describe(r.Context(), id); err == nil { // it may have been deleted
-			zone = zoneOf(&d)
-		}
+		zone = zoneOfID(r, speaker, id)
 		list.scheduleHead, a.title = headOf(speaker.Namespace(), id, zone.String(), "runs"), "Runs of "+id
 	}
 	list.Zone, list.Statuses = zone.String(), statuses()
 	request := schedule.RunsRequest{ID: cmp.Or(id, list.Of), Status: schedule.Status(list.Status), PageSize: runsShown, PageToken: values.Get("after")}
-	from, err1 := timeField("from", list.From, zone)
-	to, err2 := timeField("to", list.To, zone)
-	if err := cmp.Or(err1, err2); err != nil {
-		refused := refusal.Of(err)
-		list.Problem = &refused
+	from, to, err := rangeFields(list.From, list.To, zone)
+	if err != nil {
+		list.Problem = refusal.Of(err)
 		return a, nil
 	}
 	request.From, request.To = from, to
@@ -116,10 +112,7 @@ func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	now, zone := p.config.Now(), time.UTC
-	if d, err := speaker.Describe(r.Context(), id); err == nil { // it may have been deleted
-		zone = zoneOf(&d)
-	}
+	now, zone := p.config.Now(), zoneOfID(r, speaker, id)
 	run := &found.Run
 	run.ScheduleID = id
 	one := &runOne{
@@ -164,7 +157,7 @@ var endings = map[string]func(*speaker.Speaker, *http.Request, schedule.EndRunRe
 }
 
 // end returns the handler of a form that ends a run. It leads back to the page of the run.
-func (p *Pages) end(name string, do func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error) func(*http.Request, *speaker.Speaker) (*answer, error) {
+func (p *Pages) end(name string, do func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error) maker {
 	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		id, run := r.PathValue("id"), r.PathValue("run")
 		if err := do(speaker, r, schedule.EndRunRequest{ID: id, Run: run, Reason: strings.TrimSpace(r.PostFormValue("reason"))}); err != nil {

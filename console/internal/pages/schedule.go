@@ -274,7 +274,7 @@ func (p *Pages) remove(r *http.Request, speaker *speaker.Speaker) (*answer, erro
 }
 
 // act returns the handler of a form, which leads back to the page of the schedule.
-func (p *Pages) act(name string, do func(*http.Request, *speaker.Speaker, string) error) func(*http.Request, *speaker.Speaker) (*answer, error) {
+func (p *Pages) act(name string, do func(*http.Request, *speaker.Speaker, string) error) maker {
 	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 		id := r.PathValue("id")
 		if err := do(r, speaker, id); err != nil {

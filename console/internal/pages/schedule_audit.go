@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,10 +18,8 @@ import (
 )
 
 const (
-	// auditSlack is the allowance for a running system, as that of carillon schedule audit.
-	auditSlack = 15 * time.Second
-	// auditPages bounds the events that an audit reads here, in pages of the largest size.
-	auditPages = 20
+	// auditEvents bounds the events that an audit reads here.
+	auditEvents = 20 * schedule.MaxPageSize
 	// auditTime bounds how long it reads.
 	auditTime = 20 * time.Second
 	// findingsShown and fatesShown bound the lists.
@@ -83,8 +82,7 @@ func (p *Pages) scheduleAudit(r *http.Request, speaker *speaker.Speaker) (*answe
 	page := &auditing{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), "audit"), From: values.Get("from"), To: values.Get("to"), Fate: values.Get("fate")}
 	if values.Has("from") || values.Has("to") {
 		if err := p.auditRange(r, speaker, page, zone); err != nil {
-			refused := refusal.Of(err)
-			page.Problem = &refused
+			page.Problem = refusal.Of(err)
 		}
 	}
 	return &answer{view: "audit", title: "Audit of " + d.ID, data: page}, nil
@@ -93,11 +91,7 @@ func (p *Pages) scheduleAudit(r *http.Request, speaker *speaker.Speaker) (*answe
 func (p *Pages) auditRange(r *http.Request, speaker *speaker.Speaker, page *auditing, zone *time.Location) error {
 	ctx, cancel := context.WithTimeout(r.Context(), auditTime)
 	defer cancel()
-	from, err := timeField("from", page.From, zone)
-	if err != nil {
-		return err
-	}
-	to, err := timeField("to", page.To, zone)
+	from, to, err := rangeFields(page.From, page.To, zone)
 	if err != nil {
 		return err
 	}
@@ -140,50 +134,29 @@ func (l *fateList) add(nominal time.Time, fate audit.Fate) {
 func wordOf(fate audit.Fate) string { return strings.ReplaceAll(string(fate), "_", " ") }
 
 func kindOfFate(fate audit.Fate) string {
-	if kind := kindsOfFates[fate]; kind != "" {
-		return kind
-	}
-	return "quiet"
+	return cmp.Or(kindsOfFates[fate], "quiet")
 }
 
 // auditInput reads what an audit needs. The events come first: the description then covers what happens between the two.
 func auditInput(ctx context.Context, speaker *speaker.Speaker, id string) (*audit.Input, error) {
-	in := &audit.Input{Slack: auditSlack}
-	request := schedule.HistoryRequest{ID: id, PageSize: schedule.MaxPageSize}
-	for pages := 0; pages == 0 || request.PageToken != ""; pages++ {
-		if pages == auditPages {
-			return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the history has more than %d events, which is too long for a page: use carillon schedule audit %s",
-				auditPages*schedule.MaxPageSize, id)
+	in := &audit.Input{Slack: audit.DefaultSlack}
+	for event, err := range speaker.Events(ctx, schedule.HistoryRequest{ID: id, PageSize: schedule.MaxPageSize}) {
+		if err == nil && len(in.Events) == auditEvents {
+			err = schedule.Errorf(schedule.CodeFailedPrecondition, "the history has more than %d events, which is too long for a page: use carillon schedule audit %s",
+				auditEvents, id)
 		}
-		reply, err := speaker.History(ctx, request)
 		if err != nil {
 			return nil, err
 		}
-		in.Events, request.PageToken = append(in.Events, reply.Events...), reply.NextPageToken
+		in.Events = append(in.Events, event)
 	}
 	d, err := speaker.Describe(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	in.Description = &d
-	in.Calendars, err = calendarsOf(ctx, speaker, &d)
+	in.Calendars, err = speaker.CalendarsOf(ctx, &d)
 	return in, err
-}
-
-// calendarsOf returns the named calendars that a schedule uses.
-func calendarsOf(ctx context.Context, speaker *speaker.Speaker, d *schedule.Description) (map[string]schedule.NamedCalendar, error) {
-	calendars := map[string]schedule.NamedCalendar{}
-	for _, use := range d.Info.Calendars {
-		calendar, err := speaker.DescribeCalendar(ctx, use.Name)
-		if err != nil {
-			return nil, err
-		}
-		if calendar.ConflictToken != use.ConflictToken {
-			return nil, schedule.Errorf(schedule.CodeUnavailable, "%s does not go by the newest version of calendar %s yet: try again in a moment", d.ID, use.Name)
-		}
-		calendars[use.Name] = calendar.NamedCalendar
-	}
-	return calendars, nil
 }
 
 // result returns what the page shows of a report.

@@ -91,8 +91,7 @@ func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, er
 		b.Range, err = timesOfRange(r, speaker, b.ID, request.Start, request.End, p.config.Now(), zone)
 	}
 	if err != nil {
-		refused := refusal.Of(err)
-		b.Problem = &refused
+		b.Problem = refusal.Of(err)
 	}
 	return b.page(), nil
 }

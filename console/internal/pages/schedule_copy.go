@@ -2,9 +2,8 @@ package pages
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 )
@@ -12,21 +11,15 @@ import (
 // mostText is how many bytes of a text a page shows.
 const mostText = 32 << 10
 
-// cut returns the beginning of a text that is longer than a page shows, at most so many bytes, and a mark at its end.
+// cut returns the beginning of a text that is longer than so many bytes, with a mark at its end.
 func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	shown, _ := readable.Cut(text, most)
+	return shown
 }
 
 // inTheAPI returns the address of a thing in the HTTP API, which has all of it.
 func inTheAPI(namespace string, parts ...string) string {
-	path := "/api/carillon/v1/namespaces/" + url.PathEscape(namespace)
-	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
-	}
-	return path
+	return below("/api/carillon/v1/namespaces/", namespace, parts...)
 }
 
 // copying is the page with a schedule as others can make it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -75,16 +74,11 @@ var orders = []order{
 	{"lastStatus", "last status"}, {"taskQueue", "task queue"}, {"type", "action type"}, {"createTime desc", "newest"}, {"updateTime desc", "last changed"},
 }
 
-// quotedText is a string of the query language, and ordering what asks for an order.
-var (
-	quotedText = regexp.MustCompile(`'[^']*'`)
-	ordering   = regexp.MustCompile(`(?i)\border\s+by\b`)
-)
-
 // sorted returns a query with an order. One that has an order already keeps that, and an order that is not offered is left out.
 func sorted(asked, by string) string {
+	_, ordered := splitOrder(asked)
 	for _, known := range orders {
-		if by == known.Value && by != "" && !ordering.MatchString(quotedText.ReplaceAllString(asked, "")) {
+		if by == known.Value && by != "" && ordered == "" {
 			return strings.TrimSpace(asked + " order by " + by)
 		}
 	}

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 
@@ -29,10 +28,8 @@ type pastEvents struct {
 
 // scheduleHistory shows the newest events of a schedule, or those of a range, the oldest first. The schedule may be gone.
 func (p *Pages) scheduleHistory(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	values, id, zone := r.URL.Query(), r.PathValue("id"), time.UTC
-	if d, err := speaker.Describe(r.Context(), id); err == nil {
-		zone = zoneOf(&d)
-	}
+	values, id := r.URL.Query(), r.PathValue("id")
+	zone := zoneOfID(r, speaker, id)
 	page := &pastEvents{
 		scheduleHead: headOf(speaker.Namespace(), id, zone.String(), "history"), From: values.Get("from"), To: values.Get("to"), Kind: values.Get("kind"),
 	}
@@ -40,11 +37,9 @@ func (p *Pages) scheduleHistory(r *http.Request, speaker *speaker.Speaker) (*ans
 		page.Kinds = append(page.Kinds, string(kind))
 	}
 	a := &answer{view: "history", title: "History of " + id, data: page}
-	from, err1 := timeField("from", page.From, zone)
-	to, err2 := timeField("to", page.To, zone)
-	if err := cmp.Or(err1, err2); err != nil {
-		refused := refusal.Of(err)
-		page.Problem = &refused
+	from, to, err := rangeFields(page.From, page.To, zone)
+	if err != nil {
+		page.Problem = refusal.Of(err)
 		return a, nil
 	}
 	page.IsNewest = from.IsZero()

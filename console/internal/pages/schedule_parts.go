@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,6 +61,13 @@ func timeField(field, text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, schedule.Invalid(field, "is %q: give a date and a time, such as %s", text, localTime)
 }
 
+// rangeFields reads the bounds of a range as somebody has written them into two fields.
+func rangeFields(from, to string, zone *time.Location) (begin, end time.Time, err error) {
+	begin, err1 := timeField("from", from, zone)
+	end, err2 := timeField("to", to, zone)
+	return begin, end, cmp.Or(err1, err2)
+}
+
 // neededTime is timeField for a field that must not be empty.
 func neededTime(field, text string, zone *time.Location) (time.Time, error) {
 	at, err := timeField(field, text, zone)
@@ -76,6 +84,14 @@ func described(r *http.Request, speaker *speaker.Speaker) (*schedule.Description
 		return nil, nil, err
 	}
 	return &d, zoneOf(&d), nil
+}
+
+// zoneOfID returns the zone of a schedule that may have been deleted, and then UTC.
+func zoneOfID(r *http.Request, speaker *speaker.Speaker, id string) *time.Location {
+	if d, err := speaker.Describe(r.Context(), id); err == nil {
+		return zoneOf(&d)
+	}
+	return time.UTC
 }
 
 // queryOf returns the part of an address after the path. Values that are empty are left out.

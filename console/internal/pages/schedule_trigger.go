@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -87,7 +88,7 @@ func (p *Pages) trigger(r *http.Request, speaker *speaker.Speaker) (*answer, err
 	if refused.Code != schedule.CodeInvalidArgument {
 		return nil, err
 	}
-	t.scheduleHead, t.Problem = headOf(speaker.Namespace(), id, zone.String(), ""), &refused
+	t.scheduleHead, t.Problem = headOf(speaker.Namespace(), id, zone.String(), ""), refused
 	return t.page(), nil
 }
 
@@ -101,9 +102,7 @@ func inputField(field, text string) (json.RawMessage, error) {
 	const how = `write a number, "text", {"field": "value"} or [1, 2]`
 	var wrong *json.SyntaxError
 	if errors.As(err, &wrong) {
-		before := text[:min(max(int(wrong.Offset)-1, 0), len(text))]
-		line := strings.Count(before, "\n") + 1
-		column := len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+		line, column := readable.Place(text, min(max(int(wrong.Offset)-1, 0), len(text)))
 		return nil, schedule.Invalid(field, "is not JSON: %v at line %d, character %d; %s", wrong, line, column, how)
 	}
 	return nil, schedule.Invalid(field, "is not JSON: %v; %s", err, how)

@@ -13,7 +13,6 @@ import (
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 )
@@ -60,8 +59,8 @@ type nativeQueue struct {
 func (p *Pages) taskQueue(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	name, now := r.PathValue("queue"), p.config.Now()
-	query := "TaskQueue = '" + quoteless(name) + "' AND ExecutionStatus = 'Running'"
-	one := &queueOne{Name: name, Search: address(speaker.Namespace(), "executions") + "?" + queryWith(query)}
+	query := running(name)
+	one := &queueOne{Name: name, Search: address(speaker.Namespace(), "executions") + queryOf("query", query)}
 	if counted, err := speaker.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: speaker.Namespace(), Query: query}); err == nil {
 		one.Open = counted.Count
 	}
@@ -104,15 +103,13 @@ func typeOf(name string, d *workflowservice.DescribeTaskQueueResponse, now time.
 		of.Age = lasted(d.GetStats().GetApproximateBacklogAge().AsDuration().Round(time.Second))
 	}
 	for _, poller := range d.GetPollers()[:min(len(d.GetPollers()), manyThings)] {
-		identity, _ := readable.Cut(poller.GetIdentity(), namesInList)
-		of.Pollers = append(of.Pollers, pollerRow{identity, poller.GetWorkerVersionCapabilities().GetBuildId(), momentOfProto(poller.GetLastAccessTime(), now)})
+		of.Pollers = append(of.Pollers, pollerRow{cut(poller.GetIdentity(), namesInList), poller.GetWorkerVersionCapabilities().GetBuildId(), momentOfProto(poller.GetLastAccessTime(), now)})
 	}
 	return of
 }
 
 func workerOf(w *workerpb.WorkerListInfo, now time.Time) workerRow {
-	identity, _ := readable.Cut(w.GetWorkerIdentity(), namesInList)
-	return workerRow{identity, w.GetHostName(), strings.TrimSpace(w.GetSdkName() + " " + w.GetSdkVersion()), w.GetStatus().String(), momentOfProto(w.GetStartTime(), now)}
+	return workerRow{cut(w.GetWorkerIdentity(), namesInList), w.GetHostName(), strings.TrimSpace(w.GetSdkName() + " " + w.GetSdkVersion()), w.GetStatus().String(), momentOfProto(w.GetStartTime(), now)}
 }
 
 // nativeOf returns what a page says about a queue of Carillon's own protocol; nil if nobody uses it.

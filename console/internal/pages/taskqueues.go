@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
@@ -65,14 +64,18 @@ func (s *queueSet) change(name string, change func(*queueRow)) {
 	defer s.Unlock()
 	row := s.rows[name]
 	if row == nil {
-		shown, _ := readable.Cut(name, namesInList)
 		row = &queueRow{
-			Name: name, Shown: shown, Address: address(s.namespace, "task-queues", name),
-			Search: address(s.namespace, "executions") + "?" + queryWith("TaskQueue = '"+quoteless(name)+"' AND ExecutionStatus = 'Running'"),
+			Name: name, Shown: cut(name, namesInList), Address: address(s.namespace, "task-queues", name),
+			Search: address(s.namespace, "executions") + queryOf("query", running(name)),
 		}
 		s.rows[name] = row
 	}
 	change(row)
+}
+
+// running is a search for the executions that run on a task queue.
+func running(queue string) string {
+	return "TaskQueue = '" + quoteless(queue) + "' AND ExecutionStatus = 'Running'"
 }
 
 // quoteless returns a text for a string of a query.
@@ -112,7 +115,7 @@ func (s *queueSet) page(after string) *queueList {
 	slices.SortFunc(list.Rows, func(a, b *queueRow) int { return cmp.Compare(a.Name, b.Name) })
 	if len(list.Rows) > queuesShown {
 		list.Rows = list.Rows[:queuesShown]
-		list.Next = address(s.namespace, "task-queues") + "?" + queryWith("", "after", list.Rows[queuesShown-1].Name)
+		list.Next = address(s.namespace, "task-queues") + queryOf("after", list.Rows[queuesShown-1].Name)
 	}
 	return list
 }

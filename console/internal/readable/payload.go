@@ -115,10 +115,14 @@ func notJSON(text string, begins int64, value int, err error) error {
 	if errors.As(err, &wrong) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		at = min(max(wrong.Offset-1, begins), at) // the decoder counts from the beginning of all that it has read
 	}
-	before := text[:at]
-	line := strings.Count(before, "\n") + 1
-	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	line, column := Place(text, int(at))
 	return fmt.Errorf(`is not JSON: value %d, line %d, character %d: %w. Write 5, "text", {"field": "value"} or [1, 2]`, value, line, column, err)
+}
+
+// Place returns the line and the character of a place in a text, which is in bytes. Both begin with 1.
+func Place(text string, at int) (line, column int) {
+	before := text[:at]
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 }
 
 // Cut returns the beginning of a text, and whether something is missing. It never cuts a character in two.

@@ -38,7 +38,7 @@ var inHTTP = map[schedule.Code]struct {
 }
 
 // Of returns what an error means. An error without a code is an internal one.
-func Of(err error) Refusal {
+func Of(err error) *Refusal {
 	var failure *schedule.Error
 	if !errors.As(err, &failure) {
 		failure = schedule.Errorf(fromGRPC(err), "%s", status.Convert(err).Message())
@@ -47,7 +47,7 @@ func Of(err error) Refusal {
 	if known.status == 0 {
 		known = inHTTP[schedule.CodeInternal]
 	}
-	return Refusal{failure, known.status, known.title}
+	return &Refusal{failure, known.status, known.title}
 }
 
 // ofGRPC has the codes of Temporal's services that are ours.
