@@ -43,9 +43,9 @@ var operations = []actChoice{
 	{"reset-last", "Reset all to their last workflow task"}, {"reset-first", "Reset all to their first workflow task"}, {"delete", "Delete all with their histories"},
 }
 
-func (p *Pages) batchForm(speaker *speaker.Speaker) *actForm {
+func (p *Pages) batchForm(asks *speaker.Speaker) *actForm {
 	return &actForm{
-		Title: "Batch operation", Of: "Executions", Back: address(speaker.Namespace(), "executions"), Button: "Begin", Request: p.config.NewID(),
+		Title: "Batch operation", Of: "Executions", Back: address(asks.Namespace(), "executions"), Button: "Begin", Request: p.config.NewID(),
 		Intro: "One thing is done to all executions that a query finds when the operation begins and when their turn comes, 100 a second.",
 		Fields: []actField{
 			{Name: "operation", Label: "What to do", Kind: "choice", Choices: operations, Value: operations[0].Value},
@@ -57,18 +57,18 @@ func (p *Pages) batchForm(speaker *speaker.Speaker) *actForm {
 }
 
 // newBatch shows what a query finds, and the form for what to do with it.
-func (p *Pages) newBatch(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) newBatch(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	return p.previewed(ctx, speaker, p.batchForm(speaker), r)
+	return p.previewed(ctx, asks, p.batchForm(asks), r)
 }
 
 // previewed adds to a form what its query finds.
-func (p *Pages) previewed(ctx context.Context, speaker *speaker.Speaker, form *actForm, r *http.Request) (*answer, error) {
+func (p *Pages) previewed(ctx context.Context, asks *speaker.Speaker, form *actForm, r *http.Request) (*answer, error) {
 	preview := &batchPreview{Query: strings.TrimSpace(r.URL.Query().Get("query"))}
 	if form.Preview = preview; preview.Query == "" {
 		return form.page(), nil
 	}
-	count, err := speaker.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: speaker.Namespace(), Query: preview.Query})
+	count, err := asks.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: asks.Namespace(), Query: preview.Query})
 	if status.Code(err) == codes.InvalidArgument {
 		preview.Refused = status.Convert(err).Message()
 		return form.page(), nil
@@ -76,37 +76,37 @@ func (p *Pages) previewed(ctx context.Context, speaker *speaker.Speaker, form *a
 	if err != nil {
 		return nil, err
 	}
-	found, err := speaker.Workflows.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: speaker.Namespace(), PageSize: previewRows, Query: preview.Query,
+	found, err := asks.Workflows.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: asks.Namespace(), PageSize: previewRows, Query: preview.Query,
 	})
 	if err != nil {
 		return nil, err
 	}
-	preview.Count, preview.Rows = count.Count, p.executionRows(speaker.Namespace(), found.Executions)
-	if all := filters(ctx, speaker, preview.Query); len(all) > 0 {
+	preview.Count, preview.Rows = count.Count, p.executionRows(asks.Namespace(), found.Executions)
+	if all := filters(ctx, asks, preview.Query); len(all) > 0 {
 		preview.Filters = all[1:]
 	}
 	return form.page(), nil
 }
 
 // startBatch begins a batch operation, and leads to it. Sending the form twice begins one.
-func (p *Pages) startBatch(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) startBatch(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	form := p.batchForm(speaker)
+	form := p.batchForm(asks)
 	form.fill(r)
 	query := strings.TrimSpace(r.URL.Query().Get("query"))
 	request := &workflowservice.StartBatchOperationRequest{
-		Namespace: speaker.Namespace(), VisibilityQuery: query, JobId: form.Request, Reason: form.value("reason"),
+		Namespace: asks.Namespace(), VisibilityQuery: query, JobId: form.Request, Reason: form.value("reason"),
 	}
 	input, isJSON := form.arguments("input")
-	if isComplete := form.isComplete(); !isJSON || !isComplete || !operate(request, form, input, speaker.Identity) {
-		return p.previewed(ctx, speaker, form, r)
+	if isComplete := form.isComplete(); !isJSON || !isComplete || !operate(request, form, input, asks.Identity) {
+		return p.previewed(ctx, asks, form, r)
 	}
-	if _, err := speaker.Workflows.StartBatchOperation(ctx, request); err != nil {
+	if _, err := asks.Workflows.StartBatchOperation(ctx, request); err != nil {
 		form.refuse(err)
-		return p.previewed(ctx, speaker, form, r)
+		return p.previewed(ctx, asks, form, r)
 	}
-	return &answer{to: address(speaker.Namespace(), "batches", form.Request)}, nil
+	return &answer{to: address(asks.Namespace(), "batches", form.Request)}, nil
 }
 
 // operate adds to a request what is done to each execution. It returns false if the form does not say enough, and says so there.
@@ -167,14 +167,14 @@ func stateOfBatch(of enums.BatchOperationState) state {
 }
 
 // batches shows the batch operations of a namespace, the newest first.
-func (p *Pages) batches(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) batches(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	token, err := placeOf(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := speaker.Workflows.ListBatchOperations(ctx, &workflowservice.ListBatchOperationsRequest{
-		Namespace: speaker.Namespace(), PageSize: manyThings, NextPageToken: token,
+	found, err := asks.Workflows.ListBatchOperations(ctx, &workflowservice.ListBatchOperationsRequest{
+		Namespace: asks.Namespace(), PageSize: manyThings, NextPageToken: token,
 	})
 	if err != nil {
 		return nil, err
@@ -182,12 +182,12 @@ func (p *Pages) batches(r *http.Request, speaker *speaker.Speaker) (*answer, err
 	list, now := &batchList{IsFirst: len(token) == 0}, p.config.Now()
 	for _, b := range found.OperationInfo {
 		list.Rows = append(list.Rows, batchRow{
-			ID: cut(b.GetJobId(), namesInList), Address: address(speaker.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
+			ID: cut(b.GetJobId(), namesInList), Address: address(asks.Namespace(), "batches", b.GetJobId()), State: stateOfBatch(b.GetState()),
 			Start: momentOfProto(b.GetStartTime(), now), Close: momentOfProto(b.GetCloseTime(), now),
 		})
 	}
 	if len(found.NextPageToken) > 0 {
-		list.Next = address(speaker.Namespace(), "batches") + queryOf("after", placeText(found.NextPageToken))
+		list.Next = address(asks.Namespace(), "batches") + queryOf("after", placeText(found.NextPageToken))
 	}
 	return &answer{view: "batches", title: "Batch operations", data: list}, nil
 }
@@ -202,17 +202,17 @@ type batchOne struct {
 }
 
 // batch shows one batch operation.
-func (p *Pages) batch(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) batch(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	d, err := speaker.Workflows.DescribeBatchOperation(ctx, &workflowservice.DescribeBatchOperationRequest{
-		Namespace: speaker.Namespace(), JobId: r.PathValue("job"),
+	d, err := asks.Workflows.DescribeBatchOperation(ctx, &workflowservice.DescribeBatchOperationRequest{
+		Namespace: asks.Namespace(), JobId: r.PathValue("job"),
 	})
 	if err != nil {
 		return nil, err
 	}
 	now := p.config.Now()
 	one := &batchOne{
-		batchRow: batchRow{ID: d.JobId, Address: address(speaker.Namespace(), "batches", d.JobId), State: stateOfBatch(d.State), Start: momentOfProto(d.StartTime, now), Close: momentOfProto(d.CloseTime, now)},
+		batchRow: batchRow{ID: d.JobId, Address: address(asks.Namespace(), "batches", d.JobId), State: stateOfBatch(d.State), Start: momentOfProto(d.StartTime, now), Close: momentOfProto(d.CloseTime, now)},
 		Kind:     strings.ToLower(strings.ReplaceAll(d.OperationType.String(), "_", " ")), Identity: d.Identity, Reason: d.Reason, Query: cut(d.Query, longText),
 		Total: d.TotalOperationCount, Done: d.CompleteOperationCount, Failed: d.FailureOperationCount, IsOpen: d.State == enums.BATCH_OPERATION_STATE_RUNNING,
 	}
@@ -223,14 +223,14 @@ func (p *Pages) batch(r *http.Request, speaker *speaker.Speaker) (*answer, error
 }
 
 // stopBatch stops a batch operation, and leads back to it.
-func (p *Pages) stopBatch(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) stopBatch(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" {
 		reason = "stopped in the console"
 	}
-	_, err := speaker.Workflows.StopBatchOperation(ctx, &workflowservice.StopBatchOperationRequest{
-		Namespace: speaker.Namespace(), JobId: r.PathValue("job"), Reason: reason, Identity: speaker.Identity,
+	_, err := asks.Workflows.StopBatchOperation(ctx, &workflowservice.StopBatchOperationRequest{
+		Namespace: asks.Namespace(), JobId: r.PathValue("job"), Reason: reason, Identity: asks.Identity,
 	})
-	return &answer{to: address(speaker.Namespace(), "batches", r.PathValue("job")) + "?said=stop-batch"}, err
+	return &answer{to: address(asks.Namespace(), "batches", r.PathValue("job")) + "?said=stop-batch"}, err
 }

@@ -60,16 +60,16 @@ func (e *editor) decode() (request schedule.CreateRequest, err error) {
 }
 
 // newSchedule shows the page for a new schedule.
-func (p *Pages) newSchedule(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	e := newEditor(speaker, r.URL.Query().Get("as"))
+func (p *Pages) newSchedule(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	e := newEditor(asks, r.URL.Query().Get("as"))
 	e.Request = p.config.NewID()
 	e.TaskQueue, e.Text = "default", "id: my-schedule\nspec:\n  cron: [30 2 * * *]\n  timeZone: UTC\naction:\n  type: log\n  taskQueue: default\n"
 	return e.page("New schedule"), nil
 }
 
 // newEditor returns the page for a new schedule that is written in one of the ways.
-func newEditor(speaker *speaker.Speaker, as string) *editor {
-	form := address(speaker.Namespace(), "new-schedule")
+func newEditor(asks *speaker.Speaker, as string) *editor {
+	form := address(asks.Namespace(), "new-schedule")
 	return &editor{
 		AsText: as == "text", AsCrontab: as == "crontab", FormAddress: form, TextAddress: form + "?as=text", CrontabAddress: form + "?as=crontab",
 		Overlaps: overlaps(), Zones: zones,
@@ -79,26 +79,26 @@ func newEditor(speaker *speaker.Speaker, as string) *editor {
 func (e *editor) page(title string) *answer { return &answer{view: "editor", title: title, data: e} }
 
 // create makes a new schedule, or shows what it would be.
-func (p *Pages) create(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	e := newEditor(speaker, r.URL.Query().Get("as"))
+func (p *Pages) create(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	e := newEditor(asks, r.URL.Query().Get("as"))
 	e.draft = draftOf(r)
 	request, err := e.decode()
 	if err == nil && r.PostFormValue("do") == "create" {
 		request.RequestID = e.Request
-		if _, err = speaker.Create(r.Context(), request); err == nil {
-			return &answer{to: address(speaker.Namespace(), "schedules", request.ID) + "?said=create"}, nil
+		if _, err = asks.Create(r.Context(), request); err == nil {
+			return &answer{to: address(asks.Namespace(), "schedules", request.ID) + "?said=create"}, nil
 		}
 	}
-	p.preview(r, speaker, e, &request, err)
+	p.preview(r, asks, e, &request, err)
 	return e.page("New schedule"), nil
 }
 
 // preview adds to a page what the schedule means, or what is wrong with it.
-func (p *Pages) preview(r *http.Request, speaker *speaker.Speaker, e *editor, request *schedule.CreateRequest, failed error) {
+func (p *Pages) preview(r *http.Request, asks *speaker.Speaker, e *editor, request *schedule.CreateRequest, failed error) {
 	var reply schedule.TimesReply
 	err := failed
 	if err == nil {
-		reply, err = speaker.Preview(r.Context(), schedule.PreviewRequest{Spec: request.Spec, ID: request.ID, Count: previewed})
+		reply, err = asks.Preview(r.Context(), schedule.PreviewRequest{Spec: request.Spec, ID: request.ID, Count: previewed})
 	}
 	if err != nil {
 		e.Problem = refusal.Of(err)
@@ -116,8 +116,8 @@ func (p *Pages) preview(r *http.Request, speaker *speaker.Speaker, e *editor, re
 }
 
 // edit shows the page on which a schedule can be changed.
-func (p *Pages) edit(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, err := speaker.Describe(r.Context(), r.PathValue("id"))
+func (p *Pages) edit(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, err := asks.Describe(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +131,12 @@ func (p *Pages) edit(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	e := &editor{Exists: true, AsText: true, draft: draft{
 		ID: d.ID, Text: string(text), Token: strconv.FormatUint(d.ConflictToken, 10), Request: p.config.NewID(),
 	}}
-	p.preview(r, speaker, e, &schedule.CreateRequest{ID: d.ID, Schedule: d.Schedule}, nil)
+	p.preview(r, asks, e, &schedule.CreateRequest{ID: d.ID, Schedule: d.Schedule}, nil)
 	return e.page("Edit " + d.ID), nil
 }
 
 // save changes a schedule, or shows what it would be. If somebody else has changed it meanwhile, it shows what they have made of it.
-func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) save(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	e := &editor{Exists: true, AsText: true, draft: draftOf(r)}
 	e.ID = r.PathValue("id")
 	request, err := e.decode()
@@ -145,19 +145,19 @@ func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 		return nil, unread
 	}
 	if err == nil && r.PostFormValue("do") == "save" {
-		_, err = speaker.Update(r.Context(), schedule.UpdateRequest{ID: e.ID, Schedule: request.Schedule, ConflictToken: token, RequestID: e.Request})
+		_, err = asks.Update(r.Context(), schedule.UpdateRequest{ID: e.ID, Schedule: request.Schedule, ConflictToken: token, RequestID: e.Request})
 		if err == nil {
-			return &answer{to: address(speaker.Namespace(), "schedules", e.ID) + "?said=save"}, nil
+			return &answer{to: address(asks.Namespace(), "schedules", e.ID) + "?said=save"}, nil
 		}
 	}
-	p.preview(r, speaker, e, &request, err)
+	p.preview(r, asks, e, &request, err)
 	if e.Problem == nil {
-		if err := e.addChanges(r, speaker, &request.Schedule); err != nil {
+		if err := e.addChanges(r, asks, &request.Schedule); err != nil {
 			return nil, err
 		}
 	}
 	if e.Problem != nil && e.Problem.Field == "conflictToken" {
-		if err := p.showCurrent(r, speaker, e); err != nil {
+		if err := p.showCurrent(r, asks, e); err != nil {
 			return nil, err
 		}
 	}
@@ -165,8 +165,8 @@ func (p *Pages) save(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 }
 
 // showCurrent adds what a schedule is now, with its version: whoever saves again has seen it.
-func (p *Pages) showCurrent(r *http.Request, speaker *speaker.Speaker, e *editor) error {
-	d, err := speaker.Describe(r.Context(), e.ID)
+func (p *Pages) showCurrent(r *http.Request, asks *speaker.Speaker, e *editor) error {
+	d, err := asks.Describe(r.Context(), e.ID)
 	if err != nil {
 		return err
 	}

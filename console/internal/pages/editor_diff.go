@@ -18,8 +18,8 @@ const changesShown = 400
 type diffLine struct{ Kind, Text string }
 
 // addChanges adds to a page how a schedule would differ from what it is now.
-func (e *editor) addChanges(r *http.Request, speaker *speaker.Speaker, to *schedule.Schedule) error {
-	d, err := speaker.Describe(r.Context(), e.ID)
+func (e *editor) addChanges(r *http.Request, asks *speaker.Speaker, to *schedule.Schedule) error {
+	d, err := asks.Describe(r.Context(), e.ID)
 	if err != nil {
 		return err
 	}

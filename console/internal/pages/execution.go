@@ -72,19 +72,19 @@ const (
 )
 
 // latest leads to the latest run of a workflow ID.
-func (p *Pages) latest(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) latest(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	id := r.PathValue("workflow")
-	d, err := describe(ctx, speaker, &common.WorkflowExecution{WorkflowId: id})
+	d, err := describe(ctx, asks, &common.WorkflowExecution{WorkflowId: id})
 	if err != nil {
 		return nil, err
 	}
-	return &answer{to: address(speaker.Namespace(), "executions", id, d.GetWorkflowExecutionInfo().GetExecution().GetRunId())}, nil
+	return &answer{to: address(asks.Namespace(), "executions", id, d.GetWorkflowExecutionInfo().GetExecution().GetRunId())}, nil
 }
 
-func describe(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return speaker.Workflows.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), Execution: of,
+func describe(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return asks.Workflows.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), Execution: of,
 	})
 }
 
@@ -94,26 +94,26 @@ func executionOf(r *http.Request) *common.WorkflowExecution {
 }
 
 // execution shows one execution.
-func (p *Pages) execution(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) execution(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	d, err := describe(ctx, speaker, executionOf(r))
+	d, err := describe(ctx, asks, executionOf(r))
 	if err != nil {
 		return nil, err
 	}
-	one := p.executionOne(speaker.Namespace(), d)
-	if one.History, err = p.historyPart(ctx, r, speaker, one); err != nil {
+	one := p.executionOne(asks.Namespace(), d)
+	if one.History, err = p.historyPart(ctx, r, asks, one); err != nil {
 		return nil, err
 	}
 	shown := &answer{view: "execution", title: one.ID, data: one}
 	if r.URL.Query().Has("newer") { // whoever asks for newer events has the rest
 		return shown, nil
 	}
-	if err := p.addEnds(ctx, speaker, one); err != nil {
+	if err := p.addEnds(ctx, asks, one); err != nil {
 		return nil, err
 	}
-	one.addPending(speaker.Namespace(), d, p.config.Now())
+	one.addPending(asks.Namespace(), d, p.config.Now())
 	if one.IsOpen {
-		one.Unserved = unserved(ctx, speaker, d)
+		one.Unserved = unserved(ctx, asks, d)
 	}
 	return shown, nil
 }
@@ -227,8 +227,8 @@ func (a *allowance) payloads(fields map[string]*common.Payload) (facts []fact) {
 }
 
 // addEnds adds the input of an execution, and what it ended with.
-func (p *Pages) addEnds(ctx context.Context, speaker *speaker.Speaker, one *executionOne) error {
-	started, ended, err := ends(ctx, speaker, &common.WorkflowExecution{WorkflowId: one.ID, RunId: one.RunID}, one.IsOpen)
+func (p *Pages) addEnds(ctx context.Context, asks *speaker.Speaker, one *executionOne) error {
+	started, ended, err := ends(ctx, asks, &common.WorkflowExecution{WorkflowId: one.ID, RunId: one.RunID}, one.IsOpen)
 	if err != nil {
 		return err
 	}
@@ -238,10 +238,10 @@ func (p *Pages) addEnds(ctx context.Context, speaker *speaker.Speaker, one *exec
 	one.Failure = one.allowance.long(failed, one.Address+"/result")
 	attributes := started.GetWorkflowExecutionStartedEventAttributes()
 	if before := attributes.GetContinuedExecutionRunId(); before != "" {
-		one.Links = append(one.Links, executionLink{"Continues", before, address(speaker.Namespace(), "executions", one.ID, before)})
+		one.Links = append(one.Links, executionLink{"Continues", before, address(asks.Namespace(), "executions", one.ID, before)})
 	}
 	if next := nextRunOf(ended); next != "" {
-		one.Links = append(one.Links, executionLink{"Goes on in", next, address(speaker.Namespace(), "executions", one.ID, next)})
+		one.Links = append(one.Links, executionLink{"Goes on in", next, address(asks.Namespace(), "executions", one.ID, next)})
 	}
 	if cron := attributes.GetCronSchedule(); cron != "" {
 		one.Facts = append(one.Facts, fact{"Cron schedule", cron})

@@ -14,21 +14,21 @@ import (
 
 // activityActs are what the buttons of a pending activity ask for, by the last part of their address.
 var activityActs = map[string]func(context.Context, *speaker.Speaker, *common.WorkflowExecution, string) error{
-	"pause": func(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, id string) error {
-		_, err := speaker.Workflows.PauseActivity(ctx, &workflowservice.PauseActivityRequest{
-			Namespace: speaker.Namespace(), Execution: of, Identity: speaker.Identity, Activity: &workflowservice.PauseActivityRequest_Id{Id: id},
+	"pause": func(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, id string) error {
+		_, err := asks.Workflows.PauseActivity(ctx, &workflowservice.PauseActivityRequest{
+			Namespace: asks.Namespace(), Execution: of, Identity: asks.Identity, Activity: &workflowservice.PauseActivityRequest_Id{Id: id},
 		})
 		return err
 	},
-	"unpause": func(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, id string) error {
-		_, err := speaker.Workflows.UnpauseActivity(ctx, &workflowservice.UnpauseActivityRequest{
-			Namespace: speaker.Namespace(), Execution: of, Identity: speaker.Identity, Activity: &workflowservice.UnpauseActivityRequest_Id{Id: id},
+	"unpause": func(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, id string) error {
+		_, err := asks.Workflows.UnpauseActivity(ctx, &workflowservice.UnpauseActivityRequest{
+			Namespace: asks.Namespace(), Execution: of, Identity: asks.Identity, Activity: &workflowservice.UnpauseActivityRequest_Id{Id: id},
 		})
 		return err
 	},
-	"reset": func(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, id string) error {
-		_, err := speaker.Workflows.ResetActivity(ctx, &workflowservice.ResetActivityRequest{
-			Namespace: speaker.Namespace(), Execution: of, Identity: speaker.Identity, Activity: &workflowservice.ResetActivityRequest_Id{Id: id},
+	"reset": func(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, id string) error {
+		_, err := asks.Workflows.ResetActivity(ctx, &workflowservice.ResetActivityRequest{
+			Namespace: asks.Namespace(), Execution: of, Identity: asks.Identity, Activity: &workflowservice.ResetActivityRequest_Id{Id: id},
 		})
 		return err
 	},
@@ -37,10 +37,10 @@ var activityActs = map[string]func(context.Context, *speaker.Speaker, *common.Wo
 // addActivityActs adds the buttons of pending activities. They lead back to the page of the execution.
 func (p *Pages) addActivityActs() {
 	for name, do := range activityActs {
-		p.bounded("POST "+Base+"{namespace}/executions/{workflow}/{run}/activities/{activity}/"+name, func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+		p.bounded("POST "+Base+"{namespace}/executions/{workflow}/{run}/activities/{activity}/"+name, func(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 			of := executionOf(r)
-			err := do(r.Context(), speaker, of, r.PathValue("activity"))
-			return &answer{to: address(speaker.Namespace(), "executions", of.WorkflowId, of.RunId) + "?said=" + name + "-activity"}, err
+			err := do(r.Context(), asks, of, r.PathValue("activity"))
+			return &answer{to: address(asks.Namespace(), "executions", of.WorkflowId, of.RunId) + "?said=" + name + "-activity"}, err
 		})
 	}
 }

@@ -78,9 +78,9 @@ func (p *Pages) actForm(act executionAct, of *common.WorkflowExecution, namespac
 
 // actOn returns the handler of a form about an execution.
 func (p *Pages) actOn(act executionAct, sent bool) maker {
-	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		ctx, of := r.Context(), executionOf(r)
-		form := p.actForm(act, of, speaker.Namespace())
+		form := p.actForm(act, of, asks.Namespace())
 		form.IsSent = sent
 		if sent {
 			form.fill(r)
@@ -88,14 +88,14 @@ func (p *Pages) actOn(act executionAct, sent bool) maker {
 			form.set("name", r.URL.Query().Get("name"))
 		}
 		if act.prepare != nil {
-			if err := act.prepare(ctx, speaker, of, form); err != nil {
+			if err := act.prepare(ctx, asks, of, form); err != nil {
 				return nil, err
 			}
 		}
 		if !sent || !form.isComplete() {
 			return form.page(), nil
 		}
-		to, err := act.do(ctx, speaker, of, form)
+		to, err := act.do(ctx, asks, of, form)
 		if form.IsOver {
 			form.Request = p.config.NewID()
 		}
@@ -111,37 +111,37 @@ func (p *Pages) actOn(act executionAct, sent bool) maker {
 }
 
 // noteUnserved adds to a form that there is no worker which could do what it asks for.
-func noteUnserved(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) error {
-	d, err := describe(ctx, speaker, of)
+func noteUnserved(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) error {
+	d, err := describe(ctx, asks, of)
 	if err != nil {
 		return err
 	}
 	d.PendingActivities = nil
-	form.Notes = append(form.Notes, unserved(ctx, speaker, d)...)
+	form.Notes = append(form.Notes, unserved(ctx, asks, d)...)
 	return nil
 }
 
-func signalExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+func signalExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
 	input, ok := form.arguments("input")
 	if !ok {
 		return "", nil
 	}
-	_, err := speaker.Workflows.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of, SignalName: form.value("name"), Input: input, Identity: speaker.Identity, RequestId: form.Request,
+	_, err := asks.Workflows.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), WorkflowExecution: of, SignalName: form.value("name"), Input: input, Identity: asks.Identity, RequestId: form.Request,
 	})
 	return form.Back + "?said=signal", err
 }
 
-func cancelExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
-	_, err := speaker.Workflows.RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of, Identity: speaker.Identity, RequestId: form.Request, Reason: form.value("reason"),
+func cancelExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+	_, err := asks.Workflows.RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), WorkflowExecution: of, Identity: asks.Identity, RequestId: form.Request, Reason: form.value("reason"),
 	})
 	return form.Back + "?said=cancel-execution", err
 }
 
-func terminateExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
-	_, err := speaker.Workflows.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of, Identity: speaker.Identity, Reason: form.value("reason"),
+func terminateExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+	_, err := asks.Workflows.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), WorkflowExecution: of, Identity: asks.Identity, Reason: form.value("reason"),
 	})
 	return form.Back + "?said=terminate-execution", err
 }

@@ -28,15 +28,15 @@ const strangerWait = 2 * time.Second
 const answerShown = 100_000
 
 // queryExecution asks a worker about an execution, and shows what it answers.
-func queryExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+func queryExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
 	arguments, ok := form.arguments("input")
 	if !ok {
 		return "", nil
 	}
 	asking, cancel := context.WithTimeout(ctx, form.patience())
 	defer cancel()
-	reply, err := speaker.Workflows.QueryWorkflow(asking, &workflowservice.QueryWorkflowRequest{
-		Namespace: speaker.Namespace(), Execution: of, Query: &query.WorkflowQuery{QueryType: form.value("name"), QueryArgs: arguments},
+	reply, err := asks.Workflows.QueryWorkflow(asking, &workflowservice.QueryWorkflowRequest{
+		Namespace: asks.Namespace(), Execution: of, Query: &query.WorkflowQuery{QueryType: form.value("name"), QueryArgs: arguments},
 	})
 	switch {
 	case isLate(err):
@@ -73,7 +73,7 @@ func isLate(err error) bool {
 }
 
 // updateExecution sends an update, and shows what the workflow answers.
-func updateExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+func updateExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
 	arguments, ok := form.arguments("input")
 	if !ok {
 		return "", nil
@@ -81,11 +81,11 @@ func updateExecution(ctx context.Context, speaker *speaker.Speaker, of *common.W
 	wait := form.patience()
 	asking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	reply, err := speaker.Workflows.UpdateWorkflowExecution(asking, &workflowservice.UpdateWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of,
+	reply, err := asks.Workflows.UpdateWorkflowExecution(asking, &workflowservice.UpdateWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), WorkflowExecution: of,
 		WaitPolicy: &update.WaitPolicy{LifecycleStage: enums.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED},
 		Request: &update.Request{
-			Meta:  &update.Meta{UpdateId: form.Request, Identity: speaker.Identity},
+			Meta:  &update.Meta{UpdateId: form.Request, Identity: asks.Identity},
 			Input: &update.Input{Name: form.value("name"), Args: arguments},
 		},
 	})

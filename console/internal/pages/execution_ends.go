@@ -23,19 +23,19 @@ import (
 )
 
 // ends returns the first event of an execution and, unless it is open, the last one. What is not there any more is nil.
-func ends(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, isOpen bool) (started, ended *history.HistoryEvent, err error) {
-	started, err = firstEvent(ctx, speaker, of, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func ends(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, isOpen bool) (started, ended *history.HistoryEvent, err error) {
+	started, err = firstEvent(ctx, asks, of, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err == nil && !isOpen {
-		ended, err = firstEvent(ctx, speaker, of, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		ended, err = firstEvent(ctx, asks, of, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	}
 	return started, ended, err
 }
 
 func firstEvent(
-	ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, filter enums.HistoryEventFilterType,
+	ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, filter enums.HistoryEventFilterType,
 ) (*history.HistoryEvent, error) {
-	page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: speaker.Namespace(), Execution: of, MaximumPageSize: 1, HistoryEventFilterType: filter,
+	page, err := asks.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: asks.Namespace(), Execution: of, MaximumPageSize: 1, HistoryEventFilterType: filter,
 	})
 	if err != nil || len(page.GetHistory().GetEvents()) == 0 {
 		return nil, err
@@ -97,16 +97,16 @@ func nextRunOf(ended *history.HistoryEvent) string {
 // addWhole adds the addresses of texts without a page around them.
 func (p *Pages) addWhole() {
 	one := Base + "{namespace}/executions/{workflow}/{run}/"
-	p.plain("GET "+one+"input", func(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
-		event, err := firstEvent(ctx, speaker, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	p.plain("GET "+one+"input", func(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
+		event, err := firstEvent(ctx, asks, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		return written(w, inputOf(event), err)
 	})
-	p.plain("GET "+one+"result", func(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
-		d, err := describe(ctx, speaker, executionOf(r))
+	p.plain("GET "+one+"result", func(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
+		d, err := describe(ctx, asks, executionOf(r))
 		if err != nil || isOpen(d.GetWorkflowExecutionInfo().GetStatus()) {
 			return written(w, "", err)
 		}
-		event, err := firstEvent(ctx, speaker, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		event, err := firstEvent(ctx, asks, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		return written(w, resultOf(event)+failureText(event), err)
 	})
 	p.plain("GET "+one+"events/{event}", wholeEvent)
@@ -166,9 +166,9 @@ func (w *lateWriter) Write(text []byte) (int, error) {
 }
 
 // wholeHistory writes a history as JSON, as Temporal's clients read it.
-func wholeHistory(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
+func wholeHistory(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
 	separator := `{"events":[`
-	err := eachPage(ctx, r, speaker, func(events []*history.HistoryEvent) (bool, error) {
+	err := eachPage(ctx, r, asks, func(events []*history.HistoryEvent) (bool, error) {
 		for _, event := range events {
 			text, err := protojson.Marshal(event)
 			if err == nil {
@@ -189,10 +189,10 @@ func wholeHistory(ctx context.Context, r *http.Request, speaker *speaker.Speaker
 }
 
 // eachPage visits the pages of a history from the beginning, as long as visit says that it goes on.
-func eachPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, visit func([]*history.HistoryEvent) (bool, error)) error {
+func eachPage(ctx context.Context, r *http.Request, asks *speaker.Speaker, visit func([]*history.HistoryEvent) (bool, error)) error {
 	for token := []byte(nil); ; {
-		page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace: speaker.Namespace(), Execution: executionOf(r), NextPageToken: token,
+		page, err := asks.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: asks.Namespace(), Execution: executionOf(r), NextPageToken: token,
 		})
 		if err != nil {
 			return err
@@ -205,8 +205,8 @@ func eachPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, vi
 }
 
 // wholeEvent writes one event with all that it says.
-func wholeEvent(ctx context.Context, r *http.Request, speaker *speaker.Speaker, w io.Writer) error {
-	d, err := describe(ctx, speaker, executionOf(r))
+func wholeEvent(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
+	d, err := describe(ctx, asks, executionOf(r))
 	if err != nil {
 		return err
 	}
@@ -214,14 +214,14 @@ func wholeEvent(ctx context.Context, r *http.Request, speaker *speaker.Speaker, 
 	if err != nil || id < 1 || id > d.GetWorkflowExecutionInfo().GetHistoryLength() {
 		return schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", r.PathValue("event"))
 	}
-	text, err := eventText(ctx, r, speaker, id, id <= d.GetWorkflowExecutionInfo().GetHistoryLength()/2)
+	text, err := eventText(ctx, r, asks, id, id <= d.GetWorkflowExecutionInfo().GetHistoryLength()/2)
 	return written(w, text, err)
 }
 
 // eventText returns all that an event says. It reads the history from the end that is nearer.
-func eventText(ctx context.Context, r *http.Request, speaker *speaker.Speaker, id int64, oldest bool) (string, error) {
+func eventText(ctx context.Context, r *http.Request, asks *speaker.Speaker, id int64, oldest bool) (string, error) {
 	for token := []byte(nil); ; {
-		events, next, err := historyPage(ctx, r, speaker, oldest, 0, token)
+		events, next, err := historyPage(ctx, r, asks, oldest, 0, token)
 		if err != nil {
 			return "", err
 		}

@@ -108,7 +108,7 @@ type queueKind struct {
 }
 
 // unserved returns what an execution waits for and nobody polls for.
-func unserved(ctx context.Context, speaker *speaker.Speaker, d *workflowservice.DescribeWorkflowExecutionResponse) (missing []string) {
+func unserved(ctx context.Context, asks *speaker.Speaker, d *workflowservice.DescribeWorkflowExecutionResponse) (missing []string) {
 	needed := []queueKind{{d.GetWorkflowExecutionInfo().GetTaskQueue(), enums.TASK_QUEUE_TYPE_WORKFLOW}}
 	seen := map[string]bool{}
 	for _, a := range d.GetPendingActivities() {
@@ -118,7 +118,7 @@ func unserved(ctx context.Context, speaker *speaker.Speaker, d *workflowservice.
 			needed = append(needed, queueKind{name, enums.TASK_QUEUE_TYPE_ACTIVITY})
 		}
 	}
-	all, _ := describeQueues(ctx, speaker, needed) // what is not known is not said
+	all, _ := describeQueues(ctx, asks, needed) // what is not known is not said
 	for i, described := range all {
 		if described == nil || len(described.GetPollers()) > 0 {
 			continue
@@ -133,13 +133,13 @@ func unserved(ctx context.Context, speaker *speaker.Speaker, d *workflowservice.
 }
 
 // describeQueues describes task queues, all at once. What could not be described is nil, and the error says why.
-func describeQueues(ctx context.Context, speaker *speaker.Speaker, queues []queueKind) ([]*workflowservice.DescribeTaskQueueResponse, error) {
+func describeQueues(ctx context.Context, asks *speaker.Speaker, queues []queueKind) ([]*workflowservice.DescribeTaskQueueResponse, error) {
 	described, failed := make([]*workflowservice.DescribeTaskQueueResponse, len(queues)), make([]error, len(queues))
 	var all sync.WaitGroup
 	for i, queue := range queues {
 		all.Go(func() {
-			described[i], failed[i] = speaker.Workflows.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-				Namespace: speaker.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: queue.name}, TaskQueueType: queue.kind, ReportStats: true,
+			described[i], failed[i] = asks.Workflows.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+				Namespace: asks.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: queue.name}, TaskQueueType: queue.kind, ReportStats: true,
 			})
 			if failed[i] != nil {
 				described[i] = nil

@@ -20,8 +20,8 @@ import (
 const pointsShown = 30
 
 // resetPoints adds to a form the workflow tasks after which a new run can begin.
-func resetPoints(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) error {
-	points, err := newestTasks(ctx, speaker, of)
+func resetPoints(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) error {
+	points, err := newestTasks(ctx, asks, of)
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ type resetPoint struct {
 }
 
 // newestTasks returns the newest workflow tasks of a run, the newest one first, and the first one.
-func newestTasks(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution) (points []resetPoint, err error) {
+func newestTasks(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution) (points []resetPoint, err error) {
 	for token, n := []byte(nil), 0; n < taskPages && len(points) < pointsShown; n++ {
-		page, err := speaker.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: speaker.Namespace(), Execution: of, NextPageToken: token,
+		page, err := asks.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: asks.Namespace(), Execution: of, NextPageToken: token,
 		})
 		if err != nil {
 			return nil, err
@@ -73,8 +73,8 @@ func newestTasks(ctx context.Context, speaker *speaker.Speaker, of *common.Workf
 		}
 	}
 	points = points[:min(len(points), pointsShown)]
-	page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: speaker.Namespace(), Execution: of, MaximumPageSize: historyShown,
+	page, err := asks.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: asks.Namespace(), Execution: of, MaximumPageSize: historyShown,
 	})
 	begin := pointsOf(page.GetHistory().GetEvents())
 	return append(points, begin[:min(len(begin), 1)]...), err
@@ -98,15 +98,15 @@ func pointsOf(events []*history.HistoryEvent) (points []resetPoint) {
 }
 
 // resetExecution begins a new run, and leads to it.
-func resetExecution(ctx context.Context, speaker *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
+func resetExecution(ctx context.Context, asks *speaker.Speaker, of *common.WorkflowExecution, form *actForm) (string, error) {
 	event, err := strconv.ParseInt(form.value("event"), 10, 64)
 	if err != nil {
 		form.mistake("event", "is not chosen")
 		return "", nil
 	}
-	reply, err := speaker.Workflows.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowExecution: of, Reason: form.value("reason"), WorkflowTaskFinishEventId: event, RequestId: form.Request,
-		Identity: speaker.Identity,
+	reply, err := asks.Workflows.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: asks.Namespace(), WorkflowExecution: of, Reason: form.value("reason"), WorkflowTaskFinishEventId: event, RequestId: form.Request,
+		Identity: asks.Identity,
 	})
-	return address(speaker.Namespace(), "executions", of.WorkflowId, reply.GetRunId()) + "?said=reset", err
+	return address(asks.Namespace(), "executions", of.WorkflowId, reply.GetRunId()) + "?said=reset", err
 }

@@ -27,9 +27,9 @@ var policies = map[string]enums.WorkflowIdConflictPolicy{
 const taskTime = 10 * time.Second
 
 // startForm returns the form for a new execution.
-func (p *Pages) startForm(speaker *speaker.Speaker) *actForm {
+func (p *Pages) startForm(asks *speaker.Speaker) *actForm {
 	return &actForm{
-		Title: "New execution", Of: "Executions", Back: address(speaker.Namespace(), "executions"), Button: "Start", Request: p.config.NewID(),
+		Title: "New execution", Of: "Executions", Back: address(asks.Namespace(), "executions"), Button: "Start", Request: p.config.NewID(),
 		Intro: "A workflow begins as soon as a worker polls its task queue.",
 		Fields: []actField{
 			{Name: "type", Label: "Workflow type", Required: true},
@@ -42,9 +42,9 @@ func (p *Pages) startForm(speaker *speaker.Speaker) *actForm {
 }
 
 // newExecution shows the form for a new execution, filled with what another execution began with if the address names one.
-func (p *Pages) newExecution(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) newExecution(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	form, asked := p.startForm(speaker), r.URL.Query()
+	form, asked := p.startForm(asks), r.URL.Query()
 	of := &common.WorkflowExecution{WorkflowId: asked.Get("workflow"), RunId: asked.Get("run")}
 	if queue := asked.Get("queue"); queue != "" {
 		form.set("queue", queue)
@@ -52,7 +52,7 @@ func (p *Pages) newExecution(r *http.Request, speaker *speaker.Speaker) (*answer
 	if of.WorkflowId == "" {
 		return form.page(), nil
 	}
-	event, err := firstEvent(ctx, speaker, of, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	event, err := firstEvent(ctx, asks, of, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (p *Pages) newExecution(r *http.Request, speaker *speaker.Speaker) (*answer
 }
 
 // startExecution starts an execution, and leads to it. Sending the form twice starts one.
-func (p *Pages) startExecution(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) startExecution(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	form := p.startForm(speaker)
+	form := p.startForm(asks)
 	form.fill(r)
 	input, isJSON := form.arguments("input")
 	if isComplete := form.isComplete(); !isJSON || !isComplete {
@@ -75,14 +75,14 @@ func (p *Pages) startExecution(r *http.Request, speaker *speaker.Speaker) (*answ
 	}
 	id := cmp.Or(form.value("workflow"), form.Request)
 	request := &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: speaker.Namespace(), WorkflowId: id, WorkflowType: &common.WorkflowType{Name: form.value("type")}, RequestId: form.Request,
-		TaskQueue: &taskqueue.TaskQueue{Name: form.value("queue")}, Input: input, Identity: speaker.Identity,
+		Namespace: asks.Namespace(), WorkflowId: id, WorkflowType: &common.WorkflowType{Name: form.value("type")}, RequestId: form.Request,
+		TaskQueue: &taskqueue.TaskQueue{Name: form.value("queue")}, Input: input, Identity: asks.Identity,
 		WorkflowTaskTimeout: durationpb.New(taskTime), WorkflowIdConflictPolicy: policies[form.value("conflict")],
 	}
-	started, err := speaker.Workflows.StartWorkflowExecution(ctx, request)
+	started, err := asks.Workflows.StartWorkflowExecution(ctx, request)
 	if err != nil {
 		form.refuse(err)
 		return form.page(), nil
 	}
-	return &answer{to: address(speaker.Namespace(), "executions", id, started.GetRunId()) + "?said=start"}, nil
+	return &answer{to: address(asks.Namespace(), "executions", id, started.GetRunId()) + "?said=start"}, nil
 }

@@ -34,10 +34,10 @@ const (
 
 // bounded adds a page whose requests end within executionWait.
 func (p *Pages) bounded(pattern string, make maker) {
-	p.page(pattern, func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	p.page(pattern, func(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), executionWait)
 		defer cancel()
-		return make(r.WithContext(ctx), speaker)
+		return make(r.WithContext(ctx), asks)
 	})
 }
 
@@ -94,14 +94,14 @@ type executionRow struct {
 	Took         string
 }
 
-func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) listExecutions(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	token, err := placeOf(r)
 	if err != nil {
 		return nil, err
 	}
 	list := &executionList{Query: strings.TrimSpace(r.URL.Query().Get("query")), IsFirst: len(token) == 0}
-	found, err := findExecutions(ctx, speaker, list.Query, token)
+	found, err := findExecutions(ctx, asks, list.Query, token)
 	shown := &answer{view: "executions", title: "Executions", data: list}
 	if status.Code(err) == codes.InvalidArgument && list.Query != "" && list.IsFirst {
 		list.Refused = status.Convert(err).Message()
@@ -110,21 +110,21 @@ func (p *Pages) listExecutions(r *http.Request, speaker *speaker.Speaker) (*answ
 	if err != nil {
 		return nil, err
 	}
-	list.Rows = p.executionRows(speaker.Namespace(), found.Executions)
+	list.Rows = p.executionRows(asks.Namespace(), found.Executions)
 	if len(found.NextPageToken) > 0 {
-		list.Next = address(speaker.Namespace(), "executions") + queryOf("query", list.Query, "after", placeText(found.NextPageToken))
+		list.Next = address(asks.Namespace(), "executions") + queryOf("query", list.Query, "after", placeText(found.NextPageToken))
 	}
-	list.Bulk = address(speaker.Namespace(), "new-batch") + queryOf("query", list.Query)
+	list.Bulk = address(asks.Namespace(), "new-batch") + queryOf("query", list.Query)
 	if r.Header.Get("HX-Request") == "" { // what is counted is outside of what a page asks for again
-		list.Filters = filters(ctx, speaker, list.Query)
+		list.Filters = filters(ctx, asks, list.Query)
 	}
 	return shown, nil
 }
 
 // findExecutions returns a page of the executions that a query finds: a shorter one if their names are long.
-func findExecutions(ctx context.Context, speaker *speaker.Speaker, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: speaker.Namespace(), PageSize: executionsShown, NextPageToken: token, Query: query}
-	found, err := speaker.Workflows.ListWorkflowExecutions(ctx, request)
+func findExecutions(ctx context.Context, asks *speaker.Speaker, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: asks.Namespace(), PageSize: executionsShown, NextPageToken: token, Query: query}
+	found, err := asks.Workflows.ListWorkflowExecutions(ctx, request)
 	size := 0
 	for _, info := range found.GetExecutions() {
 		size += len(info.GetExecution().GetWorkflowId()) + len(info.GetTaskQueue())
@@ -133,7 +133,7 @@ func findExecutions(ctx context.Context, speaker *speaker.Speaker, query string,
 		return found, err
 	}
 	request.PageSize = longNamesShown
-	return speaker.Workflows.ListWorkflowExecutions(ctx, request)
+	return asks.Workflows.ListWorkflowExecutions(ctx, request)
 }
 
 func (p *Pages) executionRows(namespace string, found []*workflow.WorkflowExecutionInfo) (rows []executionRow) {
@@ -184,16 +184,16 @@ func stateOfExecution(of enums.WorkflowExecutionStatus) state {
 }
 
 // filters counts the executions of each status for which the rest of a query holds, and returns links to them. Nil: the frontend does not count.
-func filters(ctx context.Context, speaker *speaker.Speaker, query string) []statusFilter {
+func filters(ctx context.Context, asks *speaker.Speaker, query string) []statusFilter {
 	rest, chosen := withoutStatus(query)
 	condition, order := splitOrder(rest)
-	counted, err := speaker.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: speaker.Namespace(), Query: strings.TrimSpace(condition + " GROUP BY ExecutionStatus"),
+	counted, err := asks.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: asks.Namespace(), Query: strings.TrimSpace(condition + " GROUP BY ExecutionStatus"),
 	})
 	if err != nil {
 		return nil // the list says what is wrong with the query
 	}
-	base := address(speaker.Namespace(), "executions")
+	base := address(asks.Namespace(), "executions")
 	all := []statusFilter{{Word: "all", Kind: "quiet", Address: base + queryOf("query", rest), Count: counted.Count, IsChosen: chosen == ""}}
 	for _, group := range counted.Groups {
 		word := groupOf(group.GetGroupValues())

@@ -58,7 +58,7 @@ type historyRow struct {
 }
 
 // historyPart returns the part of the history for which a page asks.
-func (p *Pages) historyPart(ctx context.Context, r *http.Request, speaker *speaker.Speaker, one *executionOne) (*historyPart, error) {
+func (p *Pages) historyPart(ctx context.Context, r *http.Request, asks *speaker.Speaker, one *executionOne) (*historyPart, error) {
 	asked := r.URL.Query()
 	token, err := placeOf(r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Pages) historyPart(ctx context.Context, r *http.Request, speaker *speak
 		IsOldest: asked.Get("order") == "oldest", IsTable: asked.Get("timeline") == "table", Download: one.Address + "/history.json",
 	}
 	part.IsLive = one.IsOpen && len(token) == 0 && !part.IsOldest
-	events, next, err := historyPage(ctx, r, speaker, part.IsOldest, historyShown, token)
+	events, next, err := historyPage(ctx, r, asks, part.IsOldest, historyShown, token)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +134,15 @@ func turned(asked url.Values, name, value string) string {
 }
 
 // historyPage returns a page of a history: the oldest events first, or the newest ones. Size 0 is as large as the service makes them.
-func historyPage(ctx context.Context, r *http.Request, speaker *speaker.Speaker, oldest bool, size int32, token []byte) (events []*history.HistoryEvent, next []byte, err error) {
+func historyPage(ctx context.Context, r *http.Request, asks *speaker.Speaker, oldest bool, size int32, token []byte) (events []*history.HistoryEvent, next []byte, err error) {
 	if oldest {
-		page, err := speaker.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
+		page, err := asks.Workflows.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: asks.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
 		})
 		return page.GetHistory().GetEvents(), page.GetNextPageToken(), err
 	}
-	page, err := speaker.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: speaker.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
+	page, err := asks.Workflows.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: asks.Namespace(), Execution: executionOf(r), MaximumPageSize: size, NextPageToken: token,
 	})
 	return page.GetHistory().GetEvents(), page.GetNextPageToken(), err
 }

@@ -43,12 +43,12 @@ func (p *Pages) addJobs() {
 }
 
 // bulkOf returns what a form asks for. The schedules are those that were chosen one by one, or all that a search finds.
-func (p *Pages) bulkOf(r *http.Request, speaker *speaker.Speaker) *bulking {
+func (p *Pages) bulkOf(r *http.Request, asks *speaker.Speaker) *bulking {
 	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	b := &bulking{
 		Operation: value("operation"), Note: value("note"), Overlap: value("overlap"), Runs: value("runs"), Rate: value("rate"), Label: value("label"),
 		Value: value("value"), Remove: value("remove") != "", Request: cmp.Or(value("request"), p.config.NewID()), Overlaps: overlaps(),
-		Back: address(speaker.Namespace(), "schedules") + queryOf("query", value("query")),
+		Back: address(asks.Namespace(), "schedules") + queryOf("query", value("query")),
 	}
 	for _, operation := range schedule.BulkOperations() {
 		b.Operations = append(b.Operations, string(operation))
@@ -106,8 +106,8 @@ func (b *bulking) request() (request schedule.StartBulkRequest, err error) {
 }
 
 // bulk shows what a bulk operation would do, or starts it.
-func (p *Pages) bulk(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	b := p.bulkOf(r, speaker)
+func (p *Pages) bulk(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	b := p.bulkOf(r, asks)
 	request, err := b.request()
 	if err == nil && len(b.IDs) == 0 && b.Query == "" && !b.All {
 		err = schedule.Invalid("id", "is missing: choose schedules in the list, or take all that the search finds")
@@ -115,10 +115,10 @@ func (p *Pages) bulk(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	var reply schedule.StartBulkReply
 	if err == nil {
 		request.DryRun = r.PostFormValue("do") != "start"
-		reply, err = speaker.StartBulk(r.Context(), request)
+		reply, err = asks.StartBulk(r.Context(), request)
 	}
 	if err == nil && !request.DryRun {
-		return &answer{to: address(speaker.Namespace(), "jobs", reply.JobID) + "?said=bulk"}, nil
+		return &answer{to: address(asks.Namespace(), "jobs", reply.JobID) + "?said=bulk"}, nil
 	}
 	if err != nil {
 		b.Problem = refusal.Of(err)
@@ -164,15 +164,15 @@ func jobOf(d *schedule.BulkDescription, namespace string, now time.Time) jobRow 
 }
 
 // jobs shows the bulk operations, the newest first.
-func (p *Pages) jobs(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) jobs(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	after := r.URL.Query().Get("after")
-	reply, err := speaker.ListBulk(r.Context(), schedule.ListBulkRequest{PageSize: jobsShown, PageToken: after})
+	reply, err := asks.ListBulk(r.Context(), schedule.ListBulkRequest{PageSize: jobsShown, PageToken: after})
 	if err != nil {
 		return nil, err
 	}
 	list := &jobList{IsFirst: after == ""}
 	for i := range reply.Operations {
-		list.Rows = append(list.Rows, jobOf(&reply.Operations[i], speaker.Namespace(), p.config.Now()))
+		list.Rows = append(list.Rows, jobOf(&reply.Operations[i], asks.Namespace(), p.config.Now()))
 	}
 	if reply.NextPageToken != "" {
 		list.Next = queryOf("after", reply.NextPageToken)
@@ -194,13 +194,13 @@ type jobOne struct {
 }
 
 // job shows one bulk operation.
-func (p *Pages) job(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, err := speaker.DescribeBulk(r.Context(), r.PathValue("job"))
+func (p *Pages) job(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, err := asks.DescribeBulk(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return nil, err
 	}
 	one := &jobOne{
-		jobRow: jobOf(&d, speaker.Namespace(), p.config.Now()), Note: d.Note, Overlap: string(d.Overlap), Runs: string(d.Runs), CanceledBy: d.CanceledBy,
+		jobRow: jobOf(&d, asks.Namespace(), p.config.Now()), Note: d.Note, Overlap: string(d.Overlap), Runs: string(d.Runs), CanceledBy: d.CanceledBy,
 		Error: d.Error, Rate: d.Rate, IsOpen: !d.Ended(), Failures: d.Failures, MoreFailures: d.Failed - len(d.Failures),
 	}
 	slices.Reverse(one.Failures)
@@ -217,10 +217,10 @@ func (p *Pages) job(r *http.Request, speaker *speaker.Speaker) (*answer, error) 
 }
 
 // cancelJob ends a bulk operation. What it has done stays done.
-func (p *Pages) cancelJob(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) cancelJob(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	job := r.PathValue("job")
-	if _, err := speaker.CancelBulk(r.Context(), job); err != nil {
+	if _, err := asks.CancelBulk(r.Context(), job); err != nil {
 		return nil, err
 	}
-	return &answer{to: address(speaker.Namespace(), "jobs", job) + "?said=cancel-bulk"}, nil
+	return &answer{to: address(asks.Namespace(), "jobs", job) + "?said=cancel-bulk"}, nil
 }

@@ -32,13 +32,13 @@ type runList struct {
 }
 
 // runs shows the newest runs of a schedule or of all of them, or those up to a time.
-func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) runs(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	values, id, zone := r.URL.Query(), r.PathValue("id"), time.UTC
 	list := &runList{Of: values.Get("schedule"), Status: values.Get("status"), From: values.Get("from"), To: values.Get("to")}
 	a := &answer{view: "runs", title: "Runs", data: list}
 	if id != "" {
-		zone = zoneOfID(r, speaker, id)
-		list.scheduleHead, a.title = headOf(speaker.Namespace(), id, zone.String(), "runs"), "Runs of "+id
+		zone = zoneOfID(r, asks, id)
+		list.scheduleHead, a.title = headOf(asks.Namespace(), id, zone.String(), "runs"), "Runs of "+id
 	}
 	list.Zone, list.Statuses = zone.String(), statuses()
 	request := schedule.RunsRequest{ID: cmp.Or(id, list.Of), Status: schedule.Status(list.Status), PageSize: runsShown, PageToken: values.Get("after")}
@@ -48,7 +48,7 @@ func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 		return a, nil
 	}
 	request.From, request.To = from, to
-	found, err := speaker.Runs(r.Context(), request)
+	found, err := asks.Runs(r.Context(), request)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (p *Pages) runs(r *http.Request, speaker *speaker.Speaker) (*answer, error)
 	if request.PageToken != "" {
 		list.Newest = list.page("")
 	}
-	list.show(found.Runs, speaker.Namespace(), p.config.Now(), zone)
+	list.show(found.Runs, asks.Namespace(), p.config.Now(), zone)
 	return a, nil
 }
 
@@ -106,24 +106,24 @@ type runOne struct {
 }
 
 // run shows one run of a schedule.
-func (p *Pages) run(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) run(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	id := r.PathValue("id")
-	found, err := speaker.Run(r.Context(), id, r.PathValue("run"))
+	found, err := asks.Run(r.Context(), id, r.PathValue("run"))
 	if err != nil {
 		return nil, err
 	}
-	now, zone := p.config.Now(), zoneOfID(r, speaker, id)
+	now, zone := p.config.Now(), zoneOfID(r, asks, id)
 	run := &found.Run
 	run.ScheduleID = id
 	one := &runOne{
-		runRow: runOf(run, speaker.Namespace(), now, zone), RunID: run.RunID, WorkflowID: run.WorkflowID, Source: run.Source, TaskQueue: run.TaskQueue,
-		Identity: run.Identity, Worker: run.Worker, Zone: zone.String(), ScheduleAddress: address(speaker.Namespace(), "schedules", id),
+		runRow: runOf(run, asks.Namespace(), now, zone), RunID: run.RunID, WorkflowID: run.WorkflowID, Source: run.Source, TaskQueue: run.TaskQueue,
+		Identity: run.Identity, Worker: run.Worker, Zone: zone.String(), ScheduleAddress: address(asks.Namespace(), "schedules", id),
 		Due: momentOf(run.DueTime, now, zone), Code: momentOf(run.CodeTime, now, zone), Close: momentOf(run.CloseTime, now, zone),
 		Attempt: run.Attempt, IsOpen: run.Status == "" || run.Status == schedule.StatusRunning, Result: cut(string(run.Result), mostText),
-		All: inTheAPI(speaker.Namespace(), "schedules", id, "runs", run.RunID),
+		All: inTheAPI(asks.Namespace(), "schedules", id, "runs", run.RunID),
 	}
 	if run.ActionKind.IsWorkflow() {
-		one.Execution = address(speaker.Namespace(), "executions", run.WorkflowID, run.RunID)
+		one.Execution = address(asks.Namespace(), "executions", run.WorkflowID, run.RunID)
 	}
 	if run.Failure != nil {
 		one.Failure, one.Details = cut(run.Failure.Message, mostText), cut(string(run.Failure.Details), mostText)
@@ -146,24 +146,24 @@ func traceOf(parent string) string {
 
 // endings are what the forms of the page of a run ask for, by the last part of their address.
 var endings = map[string]func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error{
-	"cancel": func(speaker *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
-		_, err := speaker.CancelRun(r.Context(), request)
+	"cancel": func(asks *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
+		_, err := asks.CancelRun(r.Context(), request)
 		return err
 	},
-	"terminate": func(speaker *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
-		_, err := speaker.TerminateRun(r.Context(), request)
+	"terminate": func(asks *speaker.Speaker, r *http.Request, request schedule.EndRunRequest) error {
+		_, err := asks.TerminateRun(r.Context(), request)
 		return err
 	},
 }
 
 // end returns the handler of a form that ends a run. It leads back to the page of the run.
 func (p *Pages) end(name string, do func(*speaker.Speaker, *http.Request, schedule.EndRunRequest) error) maker {
-	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		id, run := r.PathValue("id"), r.PathValue("run")
-		if err := do(speaker, r, schedule.EndRunRequest{ID: id, Run: run, Reason: strings.TrimSpace(r.PostFormValue("reason"))}); err != nil {
+		if err := do(asks, r, schedule.EndRunRequest{ID: id, Run: run, Reason: strings.TrimSpace(r.PostFormValue("reason"))}); err != nil {
 			return nil, err
 		}
-		return &answer{to: address(speaker.Namespace(), "schedules", id, "runs", run) + "?said=" + name}, nil
+		return &answer{to: address(asks.Namespace(), "schedules", id, "runs", run) + "?said=" + name}, nil
 	}
 }
 

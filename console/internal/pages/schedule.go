@@ -81,13 +81,13 @@ type eventRow struct {
 	Kind, Identity, Reason string
 }
 
-func (p *Pages) schedule(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) schedule(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	id := r.PathValue("id")
-	d, err := speaker.Describe(r.Context(), id)
+	d, err := asks.Describe(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	history, err := speaker.History(r.Context(), schedule.HistoryRequest{ID: id, Newest: true, PageSize: eventsShown})
+	history, err := asks.History(r.Context(), schedule.HistoryRequest{ID: id, Newest: true, PageSize: eventsShown})
 	if err != nil {
 		return nil, err
 	}
@@ -203,25 +203,25 @@ func definition(s *schedule.Schedule) string {
 
 // acts are what the forms of the page of a schedule ask for, by the last part of their address.
 var acts = map[string]func(*http.Request, *speaker.Speaker, string) error{
-	"pause": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		return speaker.Pause(r.Context(), id, r.PostFormValue("note"))
+	"pause": func(r *http.Request, asks *speaker.Speaker, id string) error {
+		return asks.Pause(r.Context(), id, r.PostFormValue("note"))
 	},
-	"unpause": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		return speaker.Unpause(r.Context(), id, r.PostFormValue("note"))
+	"unpause": func(r *http.Request, asks *speaker.Speaker, id string) error {
+		return asks.Unpause(r.Context(), id, r.PostFormValue("note"))
 	},
-	"cancel-backfill": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		return speaker.CancelBackfill(r.Context(), schedule.CancelBackfillRequest{ID: id, BackfillID: r.PostFormValue("backfill")})
+	"cancel-backfill": func(r *http.Request, asks *speaker.Speaker, id string) error {
+		return asks.CancelBackfill(r.Context(), schedule.CancelBackfillRequest{ID: id, BackfillID: r.PostFormValue("backfill")})
 	},
-	"skip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
-		_, err := speaker.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}, RequestID: r.PostFormValue("request")})
+	"skip": func(r *http.Request, asks *speaker.Speaker, id string) error {
+		_, err := asks.Skip(r.Context(), schedule.SkipRequest{ID: id, Skip: schedule.Skip{Count: 1, Note: r.PostFormValue("note")}, RequestID: r.PostFormValue("request")})
 		return err
 	},
-	"unskip": func(r *http.Request, speaker *speaker.Speaker, id string) error {
+	"unskip": func(r *http.Request, asks *speaker.Speaker, id string) error {
 		at, err := neededTime("time", r.PostFormValue("time"), time.UTC)
 		if err != nil {
 			return err
 		}
-		_, err = speaker.Unskip(r.Context(), schedule.UnskipRequest{ID: id, Unskip: schedule.Unskip{Times: []time.Time{at}}})
+		_, err = asks.Unskip(r.Context(), schedule.UnskipRequest{ID: id, Unskip: schedule.Unskip{Times: []time.Time{at}}})
 		return err
 	},
 }
@@ -266,20 +266,20 @@ var said = map[string]string{
 }
 
 // remove deletes a schedule, and leads back to the list.
-func (p *Pages) remove(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	if err := speaker.Delete(r.Context(), r.PathValue("id")); err != nil {
+func (p *Pages) remove(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	if err := asks.Delete(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
-	return &answer{to: address(speaker.Namespace(), "schedules") + "?said=delete"}, nil
+	return &answer{to: address(asks.Namespace(), "schedules") + "?said=delete"}, nil
 }
 
 // act returns the handler of a form, which leads back to the page of the schedule.
 func (p *Pages) act(name string, do func(*http.Request, *speaker.Speaker, string) error) maker {
-	return func(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+	return func(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		id := r.PathValue("id")
-		if err := do(r, speaker, id); err != nil {
+		if err := do(r, asks, id); err != nil {
 			return nil, err
 		}
-		return &answer{to: address(speaker.Namespace(), "schedules", id) + "?said=" + name}, nil
+		return &answer{to: address(asks.Namespace(), "schedules", id) + "?said=" + name}, nil
 	}
 }

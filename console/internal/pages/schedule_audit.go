@@ -73,29 +73,29 @@ var kindsOfFates = map[audit.Fate]string{
 }
 
 // scheduleAudit shows the form of an audit, and makes one if a range is given. An empty range is one without bounds.
-func (p *Pages) scheduleAudit(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, zone, err := described(r, speaker)
+func (p *Pages) scheduleAudit(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, zone, err := described(r, asks)
 	if err != nil {
 		return nil, err
 	}
 	values := r.URL.Query()
 	page := &auditing{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), "audit"), From: values.Get("from"), To: values.Get("to"), Fate: values.Get("fate")}
 	if values.Has("from") || values.Has("to") {
-		if err := p.auditRange(r, speaker, page, zone); err != nil {
+		if err := p.auditRange(r, asks, page, zone); err != nil {
 			page.Problem = refusal.Of(err)
 		}
 	}
 	return &answer{view: "audit", title: "Audit of " + d.ID, data: page}, nil
 }
 
-func (p *Pages) auditRange(r *http.Request, speaker *speaker.Speaker, page *auditing, zone *time.Location) error {
+func (p *Pages) auditRange(r *http.Request, asks *speaker.Speaker, page *auditing, zone *time.Location) error {
 	ctx, cancel := context.WithTimeout(r.Context(), auditTime)
 	defer cancel()
 	from, to, err := rangeFields(page.From, page.To, zone)
 	if err != nil {
 		return err
 	}
-	in, err := auditInput(ctx, speaker, page.ID)
+	in, err := auditInput(ctx, asks, page.ID)
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func kindOfFate(fate audit.Fate) string {
 }
 
 // auditInput reads what an audit needs. The events come first: the description then covers what happens between the two.
-func auditInput(ctx context.Context, speaker *speaker.Speaker, id string) (*audit.Input, error) {
+func auditInput(ctx context.Context, asks *speaker.Speaker, id string) (*audit.Input, error) {
 	in := &audit.Input{Slack: audit.DefaultSlack}
-	for event, err := range speaker.Events(ctx, schedule.HistoryRequest{ID: id, PageSize: schedule.MaxPageSize}) {
+	for event, err := range asks.Events(ctx, schedule.HistoryRequest{ID: id, PageSize: schedule.MaxPageSize}) {
 		if err == nil && len(in.Events) == auditEvents {
 			err = schedule.Errorf(schedule.CodeFailedPrecondition, "the history has more than %d events, which is too long for a page: use carillon schedule audit %s",
 				auditEvents, id)
@@ -150,12 +150,12 @@ func auditInput(ctx context.Context, speaker *speaker.Speaker, id string) (*audi
 		}
 		in.Events = append(in.Events, event)
 	}
-	d, err := speaker.Describe(ctx, id)
+	d, err := asks.Describe(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	in.Description = &d
-	in.Calendars, err = speaker.CalendarsOf(ctx, &d)
+	in.Calendars, err = asks.CalendarsOf(ctx, &d)
 	return in, err
 }
 

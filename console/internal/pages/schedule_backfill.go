@@ -38,8 +38,8 @@ type rangeTimes struct {
 	Skipped int
 }
 
-func (p *Pages) newBackfilling(r *http.Request, speaker *speaker.Speaker) (*backfilling, *time.Location, error) {
-	d, zone, err := described(r, speaker)
+func (p *Pages) newBackfilling(r *http.Request, asks *speaker.Speaker) (*backfilling, *time.Location, error) {
+	d, zone, err := described(r, asks)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,8 +54,8 @@ func (b *backfilling) page() *answer {
 }
 
 // backfillForm shows the page. The range is that of the address, or else the last day.
-func (p *Pages) backfillForm(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	b, zone, err := p.newBackfilling(r, speaker)
+func (p *Pages) backfillForm(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	b, zone, err := p.newBackfilling(r, asks)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (p *Pages) backfillForm(r *http.Request, speaker *speaker.Speaker) (*answer
 }
 
 // backfill shows which runs a range would have, or starts them.
-func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	b, zone, err := p.newBackfilling(r, speaker)
+func (p *Pages) backfill(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	b, zone, err := p.newBackfilling(r, asks)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, er
 		err = request.Validate()
 	}
 	if err == nil && r.PostFormValue("do") == "start" {
-		if _, err = speaker.Backfill(r.Context(), request); err == nil {
+		if _, err = asks.Backfill(r.Context(), request); err == nil {
 			return &answer{to: b.Address + "?said=backfill"}, nil
 		}
 	}
 	if err == nil {
-		b.Range, err = timesOfRange(r, speaker, b.ID, request.Start, request.End, p.config.Now(), zone)
+		b.Range, err = timesOfRange(r, asks, b.ID, request.Start, request.End, p.config.Now(), zone)
 	}
 	if err != nil {
 		b.Problem = refusal.Of(err)
@@ -97,8 +97,8 @@ func (p *Pages) backfill(r *http.Request, speaker *speaker.Speaker) (*answer, er
 }
 
 // timesOfRange returns the times of a range, at its beginning and at its end.
-func timesOfRange(r *http.Request, speaker *speaker.Speaker, id string, from, to, now time.Time, zone *time.Location) (*rangeTimes, error) {
-	reply, err := speaker.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: id, From: from, To: to})
+func timesOfRange(r *http.Request, asks *speaker.Speaker, id string, from, to, now time.Time, zone *time.Location) (*rangeTimes, error) {
+	reply, err := asks.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: id, From: from, To: to})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func timesOfRange(r *http.Request, speaker *speaker.Speaker, id string, from, to
 	shown.First = momentsOf(all[:min(len(all), timesAtAnEnd)], now, zone)
 	last := all[len(shown.First):]
 	if reply.More {
-		if last, err = lastTimes(r, speaker, id, all, to); err != nil {
+		if last, err = lastTimes(r, asks, id, all, to); err != nil {
 			return nil, err
 		}
 	}
@@ -117,9 +117,9 @@ func timesOfRange(r *http.Request, speaker *speaker.Speaker, id string, from, to
 }
 
 // lastTimes returns times at the end of a range that has more than one answer holds: it asks for a part that is about long enough.
-func lastTimes(r *http.Request, speaker *speaker.Speaker, id string, first []schedule.DueTime, to time.Time) ([]schedule.DueTime, error) {
+func lastTimes(r *http.Request, asks *speaker.Speaker, id string, first []schedule.DueTime, to time.Time) ([]schedule.DueTime, error) {
 	begin, end := first[0].NominalTime, first[len(first)-1].NominalTime
-	tail, err := speaker.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: id, From: later(end, to.Add(-end.Sub(begin)/2)), To: to})
+	tail, err := asks.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: id, From: later(end, to.Add(-end.Sub(begin)/2)), To: to})
 	if err != nil || tail.More {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ type plannedTime struct {
 }
 
 // scheduleCalendar shows a month. The days are those in the zone of the schedule.
-func (p *Pages) scheduleCalendar(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, zone, err := described(r, speaker)
+func (p *Pages) scheduleCalendar(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, zone, err := described(r, asks)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func (p *Pages) scheduleCalendar(r *http.Request, speaker *speaker.Speaker) (*an
 		}
 	}
 	c := newCalendar(d, begin, now)
-	if err := p.addPast(r, speaker, c, begin, now); err != nil {
+	if err := p.addPast(r, asks, c, begin, now); err != nil {
 		return nil, err
 	}
-	if err := addPlanned(r, speaker, c, d, begin, now); err != nil {
+	if err := addPlanned(r, asks, c, d, begin, now); err != nil {
 		return nil, err
 	}
 	return &answer{view: "calendar", title: d.ID + ", " + c.Month, data: c}, nil
@@ -127,12 +127,12 @@ func (d *calendarDay) count(word, kind string, isOfRuns bool, n int) {
 var withoutARun = map[schedule.EventKind]string{schedule.EventSkipped: "skipped", schedule.EventMissed: "missed", schedule.EventDropped: "dropped"}
 
 // addPast counts what came of the days until now: the runs by the day on which they began, and the times that had none.
-func (p *Pages) addPast(r *http.Request, speaker *speaker.Speaker, c *calendarMonth, begin, now time.Time) error {
+func (p *Pages) addPast(r *http.Request, asks *speaker.Speaker, c *calendarMonth, begin, now time.Time) error {
 	end := begin.AddDate(0, 1, 0).Add(-time.Nanosecond)
 	if begin.After(now) {
 		return nil
 	}
-	found, err := speaker.Runs(r.Context(), schedule.RunsRequest{ID: c.ID, From: begin, To: end, PageSize: schedule.MaxPageSize})
+	found, err := asks.Runs(r.Context(), schedule.RunsRequest{ID: c.ID, From: begin, To: end, PageSize: schedule.MaxPageSize})
 	if err != nil {
 		return err
 	}
@@ -147,11 +147,11 @@ func (p *Pages) addPast(r *http.Request, speaker *speaker.Speaker, c *calendarMo
 	if found.NextPageToken != "" && len(found.Runs) > 0 {
 		c.CountedFrom = momentOf(found.Runs[len(found.Runs)-1].StartTime, now, begin.Location())
 	}
-	return addWithoutARun(r, speaker, c, begin, end)
+	return addWithoutARun(r, asks, c, begin, end)
 }
 
-func addWithoutARun(r *http.Request, speaker *speaker.Speaker, c *calendarMonth, begin, end time.Time) error {
-	history, err := speaker.History(r.Context(), schedule.HistoryRequest{
+func addWithoutARun(r *http.Request, asks *speaker.Speaker, c *calendarMonth, begin, end time.Time) error {
+	history, err := asks.History(r.Context(), schedule.HistoryRequest{
 		ID: c.ID, From: begin, To: end, Newest: true, PageSize: schedule.MaxPageSize,
 		Kinds: []schedule.EventKind{schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped},
 	})
@@ -175,13 +175,13 @@ func addWithoutARun(r *http.Request, speaker *speaker.Speaker, c *calendarMonth,
 }
 
 // addPlanned adds the times to come.
-func addPlanned(r *http.Request, speaker *speaker.Speaker, c *calendarMonth, d *schedule.Description, begin, now time.Time) error {
+func addPlanned(r *http.Request, asks *speaker.Speaker, c *calendarMonth, d *schedule.Description, begin, now time.Time) error {
 	end := begin.AddDate(0, 1, 0).Add(-time.Second)
 	from := later(begin, now)
 	if end.Before(from) {
 		return nil
 	}
-	reply, err := speaker.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: c.ID, From: from, To: end})
+	reply, err := asks.MatchingTimes(r.Context(), schedule.MatchingTimesRequest{ID: c.ID, From: from, To: end})
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ type copying struct {
 }
 
 // scheduleCopy shows a schedule as YAML and as a command line.
-func (p *Pages) scheduleCopy(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, zone, err := described(r, speaker)
+func (p *Pages) scheduleCopy(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, zone, err := described(r, asks)
 	if err != nil {
 		return nil, err
 	}

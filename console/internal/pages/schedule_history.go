@@ -27,11 +27,11 @@ type pastEvents struct {
 }
 
 // scheduleHistory shows the newest events of a schedule, or those of a range, the oldest first. The schedule may be gone.
-func (p *Pages) scheduleHistory(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) scheduleHistory(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	values, id := r.URL.Query(), r.PathValue("id")
-	zone := zoneOfID(r, speaker, id)
+	zone := zoneOfID(r, asks, id)
 	page := &pastEvents{
-		scheduleHead: headOf(speaker.Namespace(), id, zone.String(), "history"), From: values.Get("from"), To: values.Get("to"), Kind: values.Get("kind"),
+		scheduleHead: headOf(asks.Namespace(), id, zone.String(), "history"), From: values.Get("from"), To: values.Get("to"), Kind: values.Get("kind"),
 	}
 	for _, kind := range schedule.EventKinds() {
 		page.Kinds = append(page.Kinds, string(kind))
@@ -47,7 +47,7 @@ func (p *Pages) scheduleHistory(r *http.Request, speaker *speaker.Speaker) (*ans
 	if page.Kind != "" {
 		request.Kinds = []schedule.EventKind{schedule.EventKind(page.Kind)}
 	}
-	reply, err := speaker.History(r.Context(), request)
+	reply, err := asks.History(r.Context(), request)
 	if err != nil {
 		return nil, err
 	}

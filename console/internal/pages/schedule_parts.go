@@ -78,8 +78,8 @@ func neededTime(field, text string, zone *time.Location) (time.Time, error) {
 }
 
 // described returns a schedule and its zone.
-func described(r *http.Request, speaker *speaker.Speaker) (*schedule.Description, *time.Location, error) {
-	d, err := speaker.Describe(r.Context(), r.PathValue("id"))
+func described(r *http.Request, asks *speaker.Speaker) (*schedule.Description, *time.Location, error) {
+	d, err := asks.Describe(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,8 +87,8 @@ func described(r *http.Request, speaker *speaker.Speaker) (*schedule.Description
 }
 
 // zoneOfID returns the zone of a schedule that may have been deleted, and then UTC.
-func zoneOfID(r *http.Request, speaker *speaker.Speaker, id string) *time.Location {
-	if d, err := speaker.Describe(r.Context(), id); err == nil {
+func zoneOfID(r *http.Request, asks *speaker.Speaker, id string) *time.Location {
+	if d, err := asks.Describe(r.Context(), id); err == nil {
 		return zoneOf(&d)
 	}
 	return time.UTC

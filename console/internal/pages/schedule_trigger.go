@@ -32,8 +32,8 @@ func overlaps() (words []string) {
 }
 
 // triggerForm shows the page, with the input of the schedule.
-func (p *Pages) triggerForm(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
-	d, zone, err := described(r, speaker)
+func (p *Pages) triggerForm(r *http.Request, asks *speaker.Speaker) (*answer, error) {
+	d, zone, err := described(r, asks)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func indented(text json.RawMessage) string {
 }
 
 // trigger asks for a run. If that cannot be, it shows the page with what was written and what is wrong.
-func (p *Pages) trigger(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) trigger(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	id := r.PathValue("id")
 	t := &triggering{
 		Input: strings.TrimSpace(r.PostFormValue("input")), Overlap: r.PostFormValue("overlap"), Note: strings.TrimSpace(r.PostFormValue("note")),
@@ -70,7 +70,7 @@ func (p *Pages) trigger(r *http.Request, speaker *speaker.Speaker) (*answer, err
 	request := schedule.TriggerRequest{ID: id, RequestID: t.Request, Trigger: schedule.Trigger{Overlap: schedule.OverlapPolicy(t.Overlap), Note: t.Note}}
 	zone, err := time.UTC, error(nil)
 	if t.Nominal != "" {
-		if _, zone, err = described(r, speaker); err != nil {
+		if _, zone, err = described(r, asks); err != nil {
 			return nil, err
 		}
 		request.NominalTime, err = timeField("nominalTime", t.Nominal, zone)
@@ -79,16 +79,16 @@ func (p *Pages) trigger(r *http.Request, speaker *speaker.Speaker) (*answer, err
 		request.Input, err = inputField("input", t.Input)
 	}
 	if err == nil {
-		_, err = speaker.Trigger(r.Context(), request)
+		_, err = asks.Trigger(r.Context(), request)
 	}
 	if err == nil {
-		return &answer{to: address(speaker.Namespace(), "schedules", id) + "?said=trigger"}, nil
+		return &answer{to: address(asks.Namespace(), "schedules", id) + "?said=trigger"}, nil
 	}
 	refused := refusal.Of(err)
 	if refused.Code != schedule.CodeInvalidArgument {
 		return nil, err
 	}
-	t.scheduleHead, t.Problem = headOf(speaker.Namespace(), id, zone.String(), ""), refused
+	t.scheduleHead, t.Problem = headOf(asks.Namespace(), id, zone.String(), ""), refused
 	return t.page(), nil
 }
 

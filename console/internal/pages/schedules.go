@@ -57,7 +57,7 @@ type outcome struct {
 	At         moment
 }
 
-func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) schedules(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	values := r.URL.Query()
 	query, after := strings.TrimSpace(values.Get("query")), values.Get("after")
 	list := &scheduleList{
@@ -68,7 +68,7 @@ func (p *Pages) schedules(r *http.Request, speaker *speaker.Speaker) (*answer, e
 	}
 	a := &answer{view: "schedules", title: "Schedules", data: list}
 	asked := sorted(query, list.Sort)
-	found, err := listed(r.Context(), speaker, asked, after)
+	found, err := listed(r.Context(), asks, asked, after)
 	if schedule.CodeOf(err) == schedule.CodeInvalidArgument && query != "" {
 		list.Refused, list.Place = err.Error(), pointed(query)
 		return a, nil

@@ -56,23 +56,23 @@ type nativeQueue struct {
 }
 
 // taskQueue shows one task queue.
-func (p *Pages) taskQueue(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) taskQueue(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
 	name, now := r.PathValue("queue"), p.config.Now()
 	query := running(name)
-	one := &queueOne{Name: name, Search: address(speaker.Namespace(), "executions") + queryOf("query", query)}
-	if counted, err := speaker.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: speaker.Namespace(), Query: query}); err == nil {
+	one := &queueOne{Name: name, Search: address(asks.Namespace(), "executions") + queryOf("query", query)}
+	if counted, err := asks.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: asks.Namespace(), Query: query}); err == nil {
 		one.Open = counted.Count
 	}
 	types := []queueKind{{name, enums.TASK_QUEUE_TYPE_WORKFLOW}, {name, enums.TASK_QUEUE_TYPE_ACTIVITY}}
-	described, err := describeQueues(ctx, speaker, types)
+	described, err := describeQueues(ctx, asks, types)
 	if err != nil {
 		return nil, err
 	}
 	for i, d := range described {
 		one.Types = append(one.Types, typeOf([]string{"workflow tasks", "activities"}[i], d, now))
 	}
-	if err := one.addWorkers(ctx, speaker, now); err != nil {
+	if err := one.addWorkers(ctx, asks, now); err != nil {
 		return nil, err
 	}
 	one.note()
@@ -80,15 +80,15 @@ func (p *Pages) taskQueue(r *http.Request, speaker *speaker.Speaker) (*answer, e
 }
 
 // addWorkers adds the workers that have sent heartbeats, and the queue of Carillon's own protocol if it can be seen.
-func (q *queueOne) addWorkers(ctx context.Context, speaker *speaker.Speaker, now time.Time) error {
-	workers, err := speaker.Workflows.ListWorkers(ctx, &workflowservice.ListWorkersRequest{
-		Namespace: speaker.Namespace(), PageSize: manyThings, Query: "TaskQueue = '" + quoteless(q.Name) + "'",
+func (q *queueOne) addWorkers(ctx context.Context, asks *speaker.Speaker, now time.Time) error {
+	workers, err := asks.Workflows.ListWorkers(ctx, &workflowservice.ListWorkersRequest{
+		Namespace: asks.Namespace(), PageSize: manyThings, Query: "TaskQueue = '" + quoteless(q.Name) + "'",
 	})
 	for _, w := range workers.GetWorkers() {
 		q.Workers = append(q.Workers, workerOf(w, now))
 	}
-	_ = speaker.AskJetStream(ctx, func(ctx context.Context) error { // without it, that part is missing
-		status, err := taskqueue.Look(ctx, speaker.JS, speaker.Names, speaker.Namespace(), q.Name)
+	_ = asks.AskJetStream(ctx, func(ctx context.Context) error { // without it, that part is missing
+		status, err := taskqueue.Look(ctx, asks.JS, asks.Names, asks.Namespace(), q.Name)
 		if err == nil {
 			q.Native = nativeOf(&status, now)
 		}

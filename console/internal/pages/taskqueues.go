@@ -84,13 +84,13 @@ func quoteless(text string) string {
 }
 
 // taskQueues shows the task queues of a namespace: those for which executions run, tasks wait, workers have come, or schedules have runs. Nobody keeps a list.
-func (p *Pages) taskQueues(r *http.Request, speaker *speaker.Speaker) (*answer, error) {
+func (p *Pages) taskQueues(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	ctx := r.Context()
-	found := &queueSet{namespace: speaker.Namespace(), rows: map[string]*queueRow{}}
+	found := &queueSet{namespace: asks.Namespace(), rows: map[string]*queueRow{}}
 	var all sync.WaitGroup
 	for name, source := range queueSources {
 		all.Go(func() {
-			if err := source(ctx, speaker, found); err != nil {
+			if err := source(ctx, asks, found); err != nil {
 				found.Lock()
 				defer found.Unlock()
 				found.missing = append(found.missing, name+": "+refusal.Of(err).Message)
@@ -99,7 +99,7 @@ func (p *Pages) taskQueues(r *http.Request, speaker *speaker.Speaker) (*answer, 
 	}
 	all.Wait()
 	list := found.page(r.URL.Query().Get("after"))
-	addPollers(ctx, speaker, list.Rows)
+	addPollers(ctx, asks, list.Rows)
 	return &answer{view: "taskqueues", title: "Task queues", data: list}, nil
 }
 
@@ -132,9 +132,9 @@ func byJetStream(source func(context.Context, *speaker.Speaker, *queueSet) error
 	}
 }
 
-func queuesOfExecutions(ctx context.Context, speaker *speaker.Speaker, found *queueSet) error {
-	counted, err := speaker.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: speaker.Namespace(), Query: "ExecutionStatus = 'Running' GROUP BY TaskQueue",
+func queuesOfExecutions(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
+	counted, err := asks.Workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: asks.Namespace(), Query: "ExecutionStatus = 'Running' GROUP BY TaskQueue",
 	})
 	for _, group := range counted.GetGroups() {
 		if name := groupOf(group.GetGroupValues()); name != "" {
@@ -144,25 +144,25 @@ func queuesOfExecutions(ctx context.Context, speaker *speaker.Speaker, found *qu
 	return err
 }
 
-func queuesOfBacklog(ctx context.Context, speaker *speaker.Speaker, found *queueSet) error {
-	stream, err := speaker.JS.Stream(ctx, speaker.Names.BacklogStream())
+func queuesOfBacklog(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
+	stream, err := asks.JS.Stream(ctx, asks.Names.BacklogStream())
 	if err != nil {
 		return err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(speaker.Names.BacklogsOf(speaker.Namespace())))
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(asks.Names.BacklogsOf(asks.Namespace())))
 	if err != nil {
 		return err
 	}
 	for subject, n := range info.State.Subjects {
-		if queue, _, err := speaker.Names.ParseBacklog(subject); err == nil {
+		if queue, _, err := asks.Names.ParseBacklog(subject); err == nil {
 			found.change(queue.Name, func(row *queueRow) { row.Backlog += int64(n) })
 		}
 	}
 	return nil
 }
 
-func queuesOfWorkers(ctx context.Context, speaker *speaker.Speaker, found *queueSet) error {
-	workers, err := speaker.Workflows.ListWorkers(ctx, &workflowservice.ListWorkersRequest{Namespace: speaker.Namespace()})
+func queuesOfWorkers(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
+	workers, err := asks.Workflows.ListWorkers(ctx, &workflowservice.ListWorkersRequest{Namespace: asks.Namespace()})
 	for _, w := range workers.GetWorkers() {
 		if w.GetStatus() != enums.WORKER_STATUS_SHUTDOWN && w.GetStatus() != enums.WORKER_STATUS_SHUTTING_DOWN && w.GetTaskQueue() != "" {
 			found.change(w.GetTaskQueue(), func(row *queueRow) { row.Beats++ })
@@ -171,10 +171,10 @@ func queuesOfWorkers(ctx context.Context, speaker *speaker.Speaker, found *queue
 	return err
 }
 
-func queuesOfRuns(ctx context.Context, speaker *speaker.Speaker, found *queueSet) error {
-	all, err := taskqueue.All(ctx, speaker.JS, speaker.Names)
+func queuesOfRuns(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
+	all, err := taskqueue.All(ctx, asks.JS, asks.Names)
 	for i := range all {
-		if all[i].Namespace == speaker.Namespace() {
+		if all[i].Namespace == asks.Namespace() {
 			found.change(all[i].Name, func(row *queueRow) { row.Native = &all[i].Status })
 		}
 	}
@@ -182,12 +182,12 @@ func queuesOfRuns(ctx context.Context, speaker *speaker.Speaker, found *queueSet
 }
 
 // addPollers asks who polls the queues of a page, and says how each of them is.
-func addPollers(ctx context.Context, speaker *speaker.Speaker, rows []*queueRow) {
+func addPollers(ctx context.Context, asks *speaker.Speaker, rows []*queueRow) {
 	var asked []queueKind
 	for _, row := range rows {
 		asked = append(asked, queueKind{row.Name, enums.TASK_QUEUE_TYPE_WORKFLOW}, queueKind{row.Name, enums.TASK_QUEUE_TYPE_ACTIVITY})
 	}
-	described, _ := describeQueues(ctx, speaker, asked)
+	described, _ := describeQueues(ctx, asks, asked)
 	for i, row := range rows {
 		if described[2*i] == nil || described[2*i+1] == nil {
 			row.State = state{"not known", "quiet"}
