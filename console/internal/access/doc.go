@@ -12,5 +12,5 @@
 //
 // Nothing here may end in a log or in an error: neither credentials, nor the numbers of sessions.
 //
-// Only package console imports this one. It may import schedule and internal/callers. It must never decide what a user may do.
+// Only package console imports this one. It may import console/internal/refusal, schedule and internal/callers. It must never decide what a user may do.
 package access

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -93,9 +92,7 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) {
 	form, refused := a.tryEnter(w, r)
 	if refused != nil {
-		if wait := refused.RetryAfter.Std(); wait > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		}
+		refusal.SayWhen(w.Header(), refused.RetryAfter)
 		form.Problem = refused.Message
 		a.config.ShowLogin(w, r, refused.status, form)
 		return

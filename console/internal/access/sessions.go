@@ -51,6 +51,8 @@ type sessions struct {
 
 	mu sync.Mutex
 	of map[key]*session
+	// ended are those that have just been removed.
+	ended []*session
 }
 
 // key is the hash of the number of a session: whoever reads the memory of the map or measures how long a search takes learns nothing.
@@ -99,7 +101,7 @@ func (s *sessions) endIdlest(among func(*session) bool) {
 			at, idlest = of, one
 		}
 	}
-	delete(s.of, at)
+	s.drop(at)
 }
 
 // find returns the session with a number; nil if there is none. isUse says that a person does something.
@@ -121,39 +123,50 @@ func (s *session) isOver(now time.Time) bool {
 }
 
 // remove ends the session with a number, if there is one.
-func (s *sessions) remove(number string) { s.change(func() { delete(s.of, keyOf(number)) }) }
+func (s *sessions) remove(number string) { s.change(func() { s.drop(keyOf(number)) }) }
 
 // sweep ends the sessions that are over.
 func (s *sessions) sweep(now time.Time) {
 	s.change(func() {
 		for of, one := range s.of {
 			if one.isOver(now) {
-				delete(s.of, of)
+				s.drop(of)
 			}
 		}
 	})
 }
 
 // clear ends all sessions.
-func (s *sessions) clear() { s.change(func() { clear(s.of) }) }
+func (s *sessions) clear() {
+	s.change(func() {
+		for of := range s.of {
+			s.drop(of)
+		}
+	})
+}
 
-// change lets a function remove sessions from the map, and then ends them.
+// drop removes a session, if it is there. change ends it.
+func (s *sessions) drop(at key) {
+	if one := s.of[at]; one != nil {
+		delete(s.of, at)
+		s.ended = append(s.ended, one)
+	}
+}
+
+// change lets a function drop sessions, and then ends them.
 func (s *sessions) change(do func()) {
 	s.mu.Lock()
-	before := make([]*session, 0, len(s.of))
-	for _, one := range s.of {
-		before = append(before, one)
-	}
 	do()
-	kept, left := map[*session]bool{}, map[callers.Credentials]bool{}
-	for _, one := range s.of {
-		kept[one], left[one.credentials] = true, true
+	ended := s.ended
+	s.ended = nil
+	left := map[callers.Credentials]bool{}
+	if len(ended) > 0 {
+		for _, one := range s.of {
+			left[one.credentials] = true
+		}
 	}
 	s.mu.Unlock()
-	for _, one := range before {
-		if kept[one] {
-			continue
-		}
+	for _, one := range ended {
 		one.end()
 		if !left[one.credentials] {
 			s.forget(one.credentials)

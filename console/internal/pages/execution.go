@@ -18,6 +18,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -240,7 +241,7 @@ func (p *Pages) addEnds(ctx context.Context, asks *speaker.Speaker, one *executi
 	if before := attributes.GetContinuedExecutionRunId(); before != "" {
 		one.Links = append(one.Links, executionLink{"Continues", before, address(asks.Namespace(), "executions", one.ID, before)})
 	}
-	if next := nextRunOf(ended); next != "" {
+	if next := execution.NextRun(ended); next != "" {
 		one.Links = append(one.Links, executionLink{"Goes on in", next, address(asks.Namespace(), "executions", one.ID, next)})
 	}
 	if cron := attributes.GetCronSchedule(); cron != "" {

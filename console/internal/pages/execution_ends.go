@@ -81,19 +81,6 @@ func terminatedText(reason, identity, details string) string {
 	return strings.TrimSpace(text + "\n" + details)
 }
 
-// nextRunOf returns the ID of the run in which the workflow goes on after this one; empty if there is none.
-func nextRunOf(ended *history.HistoryEvent) string {
-	for _, of := range []interface{ GetNewExecutionRunId() string }{
-		ended.GetWorkflowExecutionContinuedAsNewEventAttributes(), ended.GetWorkflowExecutionCompletedEventAttributes(),
-		ended.GetWorkflowExecutionFailedEventAttributes(), ended.GetWorkflowExecutionTimedOutEventAttributes(),
-	} {
-		if id := of.GetNewExecutionRunId(); id != "" {
-			return id
-		}
-	}
-	return ""
-}
-
 // addWhole adds the addresses of texts without a page around them.
 func (p *Pages) addWhole() {
 	one := Base + "{namespace}/executions/{workflow}/{run}/"

@@ -1,9 +1,7 @@
 package pages
 
 import (
-	"math"
 	"net/http"
-	"strconv"
 
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -33,8 +31,6 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, err *
 	protect(w.Header())
 	refused := refusal.Of(err)
 	refused.Status = status
-	if wait := err.RetryAfter.Std(); wait > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	}
+	refusal.SayWhen(w.Header(), err.RetryAfter)
 	p.show(r, nil, status, &answer{view: "problem", title: "Problem", data: refused}).write(w, r)
 }

@@ -1,12 +1,15 @@
 // Package refusal says what an error means in HTTP: one table for the HTTP API and for the pages.
 //
-// It may import schedule and the codes of gRPC, since executions answer with those. Only console/internal/pages and console/internal/rest import it. It must never decide what is refused.
+// It may import schedule and the codes of gRPC, since executions answer with those. Only console/internal/access, console/internal/pages and
+// console/internal/rest import it. It must never decide what is refused.
 package refusal
 
 import (
 	"cmp"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,6 +23,13 @@ type Refusal struct {
 	// Status is the status of HTTP, and Title the code in words.
 	Status int
 	Title  string
+}
+
+// SayWhen tells a client by a header when to come again, in whole seconds. Zero says nothing.
+func SayWhen(header http.Header, wait schedule.Duration) {
+	if wait > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Std().Seconds()))))
+	}
 }
 
 // inHTTP has the status and the title of each code.

@@ -3,9 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
-	"strconv"
 
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -68,9 +66,7 @@ func Refuse(w http.ResponseWriter, status int, err *schedule.Error) {
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, err error) {
 	told := problemOf(err)
-	if pause := told.RetryAfter.Std(); pause > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
-	}
+	refusal.SayWhen(w.Header(), told.RetryAfter)
 	w.Header().Set("Content-Type", contentProblem)
 	w.WriteHeader(told.Status)
 	_ = json.NewEncoder(w).Encode(told) // fails if the client has gone
