@@ -462,7 +462,7 @@ func (p *pair) disarmSomething(rt *rapid.T) {
 	scheduler := pick(rt, "scheduler", append(p.timers(), p.tasks()...)...)
 	msg.Header.Set("Nats-Scheduler", scheduler)
 	msg.Header.Set("Nats-Schedule-Next", "purge")
-	if slices.Contains(p.timers(), scheduler) || p.mayPurge(msg.Subject) {
+	if slices.Contains(p.timers(), scheduler) || p.mayPurge(msg.Subject, scheduler) {
 		_ = p.publish(msg)
 	}
 }
@@ -487,16 +487,16 @@ func (p *pair) publishStrange(rt *rapid.T) {
 	}
 	maybe(jetstream.MsgRollup, rollups...)
 	maybe(jetstream.MsgTTLHeader, "1h0m0s", "3600", "never", "10ms", "soon")
-	if len(msg.Header[jetstream.MsgRollup])+len(msg.Header["Nats-Scheduler"]) == 0 || p.mayPurge(msg.Subject) {
+	if len(msg.Header[jetstream.MsgRollup])+len(msg.Header["Nats-Scheduler"]) == 0 || p.mayPurge(msg.Subject, msg.Header.Get("Nats-Scheduler")) {
 		_ = p.publish(msg)
 	}
 }
 
-// mayPurge reports whether something may be purged together with the messages of a subject. The server contradicts itself when
+// mayPurge reports whether something may be purged together with the messages of subjects. The server contradicts itself when
 // a delivered message is removed, and something else is purged before its consumers have noticed: from then on it may or may
 // not ignore that older deliveries are given back.
-func (p *pair) mayPurge(subject string) bool {
-	if slices.ContainsFunc(p.held, func(h held) bool { return h.Subject == subject }) {
+func (p *pair) mayPurge(gone ...string) bool {
+	if slices.ContainsFunc(p.held, func(h held) bool { return slices.Contains(gone, h.Subject) }) {
 		return false
 	}
 	for _, c := range p.consumers {
