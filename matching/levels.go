@@ -35,6 +35,11 @@ func (l *levels) expect(priority int) {
 	defer l.mu.Unlock()
 	l.all[priority].left = asks
 	l.change()
+	l.giveWay(priority)
+}
+
+// giveWay ends the search of less urgent tasks. The caller has the lock.
+func (l *levels) giveWay(priority int) {
 	for less := priority + 1; less < len(l.all); less++ {
 		if one := &l.all[less]; one.ctx != nil {
 			one.giveWays()
@@ -82,12 +87,14 @@ func (l *levels) behind(priority int) <-chan struct{} {
 	return nil
 }
 
-// look begins the search for a poll for a task. The context that it returns ends with ctx, and when the task is to give way.
+// look begins the search for a poll for a task. The context that it returns ends with ctx, and when the task is to give way. Less urgent ones give way
+// again: some may have been fetched while the hint about this task came.
 func (l *levels) look(ctx context.Context, priority int) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := &l.all[priority]
 	one.looking++
+	l.giveWay(priority)
 	if one.ctx == nil {
 		one.ctx, one.giveWays = context.WithCancel(ctx)
 	}

@@ -41,6 +41,19 @@ func TestLevels(t *testing.T) {
 	assert.Nil(t, l.behind(5))
 }
 
+// TestFetchedBesideAHint: less urgent tasks that were being fetched when the hint came give way once the urgent task looks for a poll.
+func TestFetchedBesideAHint(t *testing.T) {
+	t.Parallel()
+	l := &levels{}
+	l.expect(1)
+	fetched := l.look(t.Context(), 5)
+	assert.NoError(t, fetched.Err())
+	urgent := l.look(t.Context(), 1)
+	assert.Error(t, fetched.Err())
+	assert.NoError(t, urgent.Err())
+	l.end()
+}
+
 // TestLessUrgentTasksGiveWay: those that look for a poll, and not those that come later.
 func TestLessUrgentTasksGiveWay(t *testing.T) {
 	t.Parallel()

@@ -88,31 +88,32 @@ func TestAnUrgentTaskGoesFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, task)
 	}
-	naks, err := b.conn.SubscribeSync("$JS.ACK." + b.names.BacklogStream() + "." + b.names.BacklogConsumerAt(workflows, 5).Durable + ".>")
+	acks, err := b.conn.SubscribeSync("$JS.ACK." + b.names.BacklogStream() + "." + b.names.BacklogConsumerAt(workflows, 5).Durable + ".>")
 	require.NoError(t, err)
-	gaveWay := 0
-	returned := func() int {
-		for msg, err := naks.NextMsg(time.Millisecond); err == nil; msg, err = naks.NextMsg(time.Millisecond) {
-			if bytes.HasPrefix(msg.Data, []byte("-NAK")) {
-				gaveWay++
-			}
-		}
-		return gaveWay
-	}
-	looking := func(priority int) int {
+	settled := 0
+	look := func(priority int) *jetstream.ConsumerInfo {
 		consumer, err := b.js.Consumer(t.Context(), b.names.BacklogStream(), b.names.BacklogConsumerAt(workflows, priority).Durable)
 		if err != nil {
-			return 0
+			return &jetstream.ConsumerInfo{}
 		}
-		return consumer.CachedInfo().NumAckPending
+		return consumer.CachedInfo()
+	}
+	// A delivery is settled when its task has been started, or has given way: one task may give way several times.
+	allSettled := func() bool {
+		for msg, err := acks.NextMsg(time.Millisecond); err == nil; msg, err = acks.NextMsg(time.Millisecond) {
+			if !bytes.HasPrefix(msg.Data, []byte("+WPI")) {
+				settled++
+			}
+		}
+		return uint64(settled) == look(5).Delivered.Consumer
 	}
 	for i := range 20 {
 		b.storeAt(t, workflows, 5, i)
 	}
 	poll()
-	natstest.Eventually(t, natstest.Patience, "others look for a poll", func() bool { return looking(5) > 0 })
+	natstest.Eventually(t, natstest.Patience, "others look for a poll", func() bool { return look(5).NumAckPending > 0 })
 	b.storeAt(t, workflows, 1, 0)
-	natstest.Eventually(t, natstest.Patience, "the others have given way", func() bool { return looking(1) == 1 && returned() == looking(5) })
+	natstest.Eventually(t, natstest.Patience, "the others have given way", func() bool { return look(1).NumAckPending == 1 && allSettled() })
 	poll()
 	poll()
 	natstest.Eventually(t, natstest.Patience, "all three have been started", func() bool { return len(started()) == 3 })
