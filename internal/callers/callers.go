@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +20,7 @@ import (
 )
 
 const (
-	// MaxKnown is how many users are known at the same time, each with a connection to NATS. One more takes the place of the user who was
-	// here longest ago and has no request in progress.
+	// MaxKnown is how many users are known at the same time, each with a connection to NATS. One more takes the place of another: see [MakesRoom].
 	MaxKnown = 1000
 	// idleAfter is how long a connection is kept without a request. sweepEvery is how often idle ones are looked for.
 	idleAfter  = 5 * time.Minute
@@ -72,10 +73,12 @@ type Callers struct {
 	judging   sync.Mutex
 	judged    judgement
 
-	mu     sync.Mutex
-	known  map[[sha256.Size]byte]*user
-	closed bool
-	work   sync.WaitGroup // connections that are being opened
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*user
+	// leaving are users who are known no more, but have requests in progress.
+	leaving map[*user]struct{}
+	closed  bool
+	work    sync.WaitGroup // connections that are being opened
 }
 
 // New begins to hear the messages of users, and returns once NATS knows that it does. The error is one of NATS. Close it.
@@ -83,6 +86,7 @@ func New(config Config) (*Callers, error) {
 	c := &Callers{
 		config: config, log: flood.Limit(config.Logger), opens: rate.NewLimiter(opensPerSecond, opensAtOnce),
 		failures: failures{of: map[string]*address{}}, known: map[[sha256.Size]byte]*user{},
+		leaving: map[*user]struct{}{},
 	}
 	var err error
 	if c.rights, err = config.Conn.Subscribe(config.Names.API("*", subjects.ThingWorkflow, "*"), c.questions.heard); err != nil {
@@ -112,8 +116,8 @@ func (c *Callers) Run(ctx context.Context) {
 // Close closes all connections. After that, every client is refused.
 func (c *Callers) Close() {
 	c.mu.Lock()
-	all := c.known
-	c.known, c.closed = nil, true
+	all := slices.Concat(slices.Collect(maps.Values(c.known)), slices.Collect(maps.Keys(c.leaving)))
+	c.known, c.leaving, c.closed = nil, nil, true
 	c.mu.Unlock()
 	c.work.Wait()
 	for _, u := range all {
@@ -125,7 +129,10 @@ func (c *Callers) Close() {
 // Known reports whether NATS knows the credentials of a client: nil means yes. Other errors: ErrRefused, ErrTooMany, ErrUnjudged, that of ctx,
 // and those of NATS.
 func (c *Callers) Known(ctx context.Context, client Client) error {
-	_, err := c.find(ctx, client)
+	u, err := c.find(ctx, client)
+	if err == nil {
+		c.leave(u)
+	}
 	return err
 }
 
@@ -136,32 +143,22 @@ type Connection struct {
 	Refusals *client.Refusals
 }
 
-// Use returns the connection of a client, for requests in its name. It stays open until done is called, unless NATS or Forget closes it. The
-// errors are those of Known; then done is nil.
+// Use returns the connection of a client, for requests in its name. It stays open until done is called, unless NATS closes it, or another user needs
+// the place. The errors are those of Known; then done is nil.
 func (c *Callers) Use(ctx context.Context, client Client) (connection Connection, done func(), err error) {
 	u, err := c.find(ctx, client)
 	if err != nil {
 		return connection, nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	u.requests++
-	return Connection{u.conn, &u.refusals}, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		u.requests--
-		u.used = c.config.Now()
-	}, nil
+	return Connection{u.conn, &u.refusals}, func() { c.leave(u) }, nil
 }
 
-// Forget closes the connection with some credentials. Another request with them opens another one.
+// Forget closes the connection with some credentials, once no request uses it. Another request with them opens another one.
 func (c *Callers) Forget(credentials Credentials) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := credentials.digest()
-	if u := c.known[key]; u != nil {
-		delete(c.known, key)
-		c.work.Go(u.close)
+	if key := credentials.Digest(); c.known[key] != nil {
+		c.forget(key)
 	}
 }
 
@@ -172,10 +169,11 @@ func (c *Callers) May(ctx context.Context, client Client, subject string) (bool,
 	if err != nil {
 		return false, err
 	}
+	defer c.leave(u)
 	return u.may(ctx, &c.questions, subject, c.config.Now)
 }
 
-// find returns the user with the credentials of a client.
+// find returns the user with the credentials of a client, who has a request in progress from now on: leave must follow. After an error it must not.
 func (c *Callers) find(ctx context.Context, client Client) (*user, error) {
 	u, err := c.enter(client)
 	if err != nil {
@@ -183,59 +181,92 @@ func (c *Callers) find(ctx context.Context, client Client) (*user, error) {
 	}
 	select {
 	case <-u.opened:
-		return u, u.err
+		err = u.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	if err != nil {
+		c.leave(u)
+		return nil, err
+	}
+	return u, nil
 }
 
-// enter returns the user with the credentials of a client, who may not have been let in by NATS yet.
+// enter returns the user with the credentials of a client, who may not have been let in by NATS yet. A request is in progress from now on, under the same
+// lock: nobody can close the connection between that and its use.
 func (c *Callers) enter(client Client) (*user, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, key := c.config.Now(), client.Credentials.digest()
+	now, key := c.config.Now(), client.Credentials.Digest()
 	if c.closed {
 		return nil, nats.ErrConnectionClosed
 	}
 	if u := c.known[key]; u != nil && !u.isOver(now) {
 		u.used = now
+		u.requests++
 		return u, nil
 	}
-	from, allowed := c.failures.begin(client.Address, now) // before the limit of all, which one address must not use up for others
+	network := Network(client.Address)
+	from, allowed := c.failures.begin(network, now) // before the limit of all, which one address must not use up for others
 	if !allowed {
 		return nil, ErrTooMany
 	}
-	if !c.opens.AllowN(now, 1) || !c.makeRoom(now) {
+	if !c.opens.AllowN(now, 1) || !c.makeRoom(now, client.Owner()) {
 		from.end(false, now)
 		return nil, ErrTooMany
 	}
 	u := newUser(now)
+	u.owner, u.requests = "network "+network, 1 // NATS has not looked at what else the credentials say
+	if c.known[key] != nil {
+		c.forget(key)
+	}
 	c.known[key] = u
 	c.work.Go(func() { c.open(u, client, from) })
 	return u, nil
 }
 
-// makeRoom lets one more user in. It reports whether there is room: whoever has a request in progress stays.
-func (c *Callers) makeRoom(now time.Time) bool {
+// leave ends a request of a user.
+func (c *Callers) leave(u *user) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.requests--
+	u.used = c.config.Now()
+	if _, found := c.leaving[u]; found && u.requests == 0 {
+		delete(c.leaving, u)
+		c.work.Go(u.close)
+	}
+}
+
+// forget lets a user be known no more. Requests in progress keep the connection.
+func (c *Callers) forget(key [sha256.Size]byte) {
+	u := c.known[key]
+	delete(c.known, key)
+	if u.requests > 0 {
+		c.leaving[u] = struct{}{}
+		return
+	}
+	c.work.Go(u.close)
+}
+
+// makeRoom lets one more user of an owner in. It reports whether there is room. Requests in progress end if their owner has most users, and somebody else
+// comes.
+func (c *Callers) makeRoom(now time.Time, owner string) bool {
 	if len(c.known) < MaxKnown {
 		return true
 	}
-	var oldest *user
-	var at [sha256.Size]byte
 	for key, u := range c.known {
 		if u.isOver(now) {
-			oldest, at = u, key
-			break
-		}
-		if u.requests == 0 && (oldest == nil || u.used.Before(oldest.used)) {
-			oldest, at = u, key
+			c.forget(key)
+			return true
 		}
 	}
-	if oldest == nil {
+	key, found := MakesRoom(c.known, owner, (*user).share)
+	u := c.known[key]
+	if !found || u.requests > 0 && u.owner == owner {
 		return false
 	}
-	delete(c.known, at)
-	c.work.Go(oldest.close)
+	delete(c.known, key)
+	c.work.Go(u.close)
 	return true
 }
 
@@ -245,8 +276,7 @@ func (c *Callers) sweep(now time.Time) {
 	defer c.mu.Unlock()
 	for key, u := range c.known {
 		if u.isOver(now) || u.requests == 0 && now.Sub(u.used) >= idleAfter {
-			delete(c.known, key)
-			c.work.Go(u.close)
+			c.forget(key)
 		}
 	}
 }
@@ -267,5 +297,8 @@ func (c *Callers) open(u *user, client Client, from *address) {
 	u.ready(err, now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err == nil {
+		u.owner = client.Owner()
+	}
 	from.end(refused, now)
 }

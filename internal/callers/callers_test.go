@@ -254,22 +254,6 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	})
 }
 
-// TestRoomForAnother: who may come again goes first, and then who was here longest ago.
-func TestRoomForAnother(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := callers.Crowd(now, 700)
-	assert.Equal(t, []int{700}, c.MakeRoom(now))
-	assert.Equal(t, []int{700}, c.MakeRoom(now), "there is room")
-	assert.Equal(t, []int{0}, callers.Crowd(now).MakeRoom(now))
-	busy := callers.Crowd(now)
-	busy.Busy(999)
-	assert.Equal(t, []int{999}, busy.MakeRoom(now), "whoever has a request in progress stays")
-	full := callers.Crowd(now)
-	full.Busy(-1)
-	assert.False(t, full.HasRoom(now))
-}
-
 // TestNobodyIsJudged: where NATS takes any credentials, they prove nothing.
 func TestNobodyIsJudged(t *testing.T) {
 	t.Parallel()
@@ -379,37 +363,6 @@ func TestSeed(t *testing.T) {
 	unknown, err := callers.File(string(stranger.seed))
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Known(t.Context(), callers.Client{Credentials: unknown}), callers.ErrRefused)
-}
-
-// TestUse: the connection of a user stays as long as somebody uses it, whatever else happens, and is closed when it is forgotten.
-func TestUse(t *testing.T) {
-	t.Parallel()
-	s := withAccounts(t)
-	reader := s.client("Bearer reader:r")
-	first, done, err := s.Use(t.Context(), reader)
-	require.NoError(t, err)
-	s.pass(time.Hour)
-	s.Sweep()
-	again, doneAgain, err := s.Use(t.Context(), reader)
-	require.NoError(t, err)
-	assert.Same(t, first.Conn, again.Conn)
-	require.NoError(t, first.Conn.Flush())
-	done()
-	s.pass(time.Hour)
-	s.Sweep()
-	require.NoError(t, first.Conn.Flush(), "it is still used")
-	doneAgain()
-	s.Sweep()
-	require.NoError(t, first.Conn.Flush(), "it has just been used")
-	s.Forget(reader.Credentials)
-	natstest.Eventually(t, natstest.Patience, "it is closed", first.Conn.IsClosed)
-	other, done, err := s.Use(t.Context(), reader)
-	require.NoError(t, err)
-	defer done()
-	assert.NotSame(t, first.Conn, other.Conn)
-	_, done, err = s.Use(t.Context(), s.client("Bearer reader:guess"))
-	require.ErrorIs(t, err, callers.ErrRefused)
-	assert.Nil(t, done)
 }
 
 // TestWhatPeopleWrite: what is no credentials is refused in words for people.

@@ -146,8 +146,8 @@ func (c Credentials) String() string {
 // GoString is String.
 func (c Credentials) GoString() string { return c.String() }
 
-// digest identifies credentials without having them in memory once more.
-func (c Credentials) digest() [sha256.Size]byte {
+// Digest identifies credentials without having them in memory once more. It is for this process, and must be shown to nobody.
+func (c Credentials) Digest() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", c.user, c.password, c.token, c.jwt, c.seed))
 }
 

@@ -15,7 +15,7 @@ func WithoutUser(server string) string { return withoutUser(server) }
 // Crowd are as many users as there may be, without connections, who came one second after the other until now. Those with the given numbers
 // have been refused so long ago that they may come again.
 func Crowd(now time.Time, over ...int) *Callers {
-	c := &Callers{known: map[[sha256.Size]byte]*user{}}
+	c := &Callers{known: map[[sha256.Size]byte]*user{}, leaving: map[*user]struct{}{}}
 	for i := range MaxKnown {
 		u := newUser(now.Add(time.Duration(i-MaxKnown) * time.Second))
 		u.ready(nil, now)
@@ -31,7 +31,7 @@ func Crowd(now time.Time, over ...int) *Callers {
 
 // MakeRoom lets one more user in, and returns the numbers of those who are gone.
 func (c *Callers) MakeRoom(now time.Time) (gone []int) {
-	c.makeRoom(now)
+	c.makeRoom(now, "")
 	c.work.Wait()
 	for i := range MaxKnown {
 		if c.known[numbered(i)] == nil {
@@ -41,6 +41,7 @@ func (c *Callers) MakeRoom(now time.Time) (gone []int) {
 	return gone
 }
 
+// numbered is the key of a user of a crowd; that of a negative number is nobody's.
 func numbered(i int) (key [sha256.Size]byte) {
 	binary.BigEndian.PutUint64(key[:], uint64(i))
 	return key
@@ -48,12 +49,36 @@ func numbered(i int) (key [sha256.Size]byte) {
 
 // Busy lets all but one of a crowd have a request in progress. A negative number means all of them.
 func (c *Callers) Busy(but int) {
-	for i := range MaxKnown {
-		if u := c.known[numbered(i)]; i != but && u != nil {
+	for key, u := range c.known {
+		if key != numbered(but) {
 			u.requests++
 		}
 	}
 }
 
 // HasRoom reports whether another user can be let in.
-func (c *Callers) HasRoom(now time.Time) bool { return c.makeRoom(now) }
+func (c *Callers) HasRoom(now time.Time) bool { return c.makeRoom(now, "") }
+
+// Belongs says whose users of a crowd are, from one number to before another.
+func (c *Callers) Belongs(owner string, from, to int) {
+	for i := from; i < to; i++ {
+		c.known[numbered(i)].owner = owner
+	}
+}
+
+// LetIn makes room for another user of an owner, who then is one of the crowd and was here just now. It returns how many users each owner has then, and
+// nil if there is no room.
+func (c *Callers) LetIn(now time.Time, owner string, number int) map[string]int {
+	if !c.makeRoom(now, owner) {
+		return nil
+	}
+	u := newUser(now)
+	u.owner = owner
+	u.ready(nil, now)
+	c.known[numbered(number)] = u
+	has := map[string]int{}
+	for _, u := range c.known {
+		has[u.owner]++
+	}
+	return has
+}

@@ -36,9 +36,11 @@ type user struct {
 	until time.Time
 	// refusals are for requests on conn.
 	refusals client.Refusals
-	// used is when the last request came or ended, and requests how many are in progress. Callers.mu guards both.
+	// used is when the last request came or ended, requests how many are in progress, and owner who stands behind the credentials: see [Client.Owner].
+	// Callers.mu guards them.
 	used     time.Time
 	requests int
+	owner    string
 
 	mu     sync.Mutex
 	rights map[string]*answer
@@ -105,6 +107,8 @@ func (u *user) ready(err error, now time.Time) {
 	}
 	close(u.opened)
 }
+
+func (u *user) share() Share { return Share{Owner: u.owner, IsBusy: u.requests > 0, Used: u.used} }
 
 // isOver reports whether the user must show the credentials again.
 func (u *user) isOver(now time.Time) bool {

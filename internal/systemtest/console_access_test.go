@@ -155,11 +155,13 @@ func TestConsoleAttacks(t *testing.T) {
 		},
 		"a body has no end": bodyWithoutEnd,
 		"nobody reads":      nobodyReads,
-		"a flood":           flood,
 	} {
 		t.Run(name, func(t *testing.T) { attack(t, c, newBrowser(t, c.address)) })
 	}
-	t.Run("a password is guessed", func(t *testing.T) { guesses(t, newBrowser(t, c.address)) }) // after that, nobody logs in from here for a while
+	// After each of these, a limit is used up for a while: of a user, of those who log in from here, and of anybody from here.
+	t.Run("a flood", func(t *testing.T) { flood(t, c, newBrowser(t, c.address)) })
+	t.Run("a password is guessed", func(t *testing.T) { guesses(t, newBrowser(t, c.address)) })
+	t.Run("a flood of logouts", func(t *testing.T) { floodOfLogouts(t, newBrowser(t, c.address)) })
 	assert.False(t, c.isPaused(), "nobody has changed it but those who may")
 }
 
@@ -352,19 +354,36 @@ func nobodyReads(t *testing.T, c *fencedConsole, b *browser) {
 	assert.Equal(t, http.StatusOK, newBrowser(t, c.address).logsIn("billing-viewer").asks("GET", apiOfBilling, "").status)
 }
 
-// flood sends more requests than one user may. They are refused in order, and others are not hindered.
+// flood sends more requests than one user may, through many sessions and as a program. They are refused in order, and others are not hindered.
 func flood(t *testing.T, c *fencedConsole, b *browser) {
-	header := []string{"Authorization", bearer + "billing-viewer:" + passwordOf("billing-viewer")}
+	var senders [][]string
+	for range 10 {
+		senders = append(senders, []string{"Cookie", "carillon=" + newBrowser(t, c.address).logsIn("billing-viewer").session()})
+	}
+	senders = append(senders, []string{"Authorization", bearer + "billing-viewer:" + passwordOf("billing-viewer")})
 	var refused got
-	for range 2000 {
-		if refused = b.asks("GET", "/api/carillon/v1/openapi.json", "", header...); refused.status != http.StatusOK {
+	begin, sent := time.Now(), 0
+	for ; sent < 10_000; sent++ {
+		if refused = b.asks("GET", "/api/carillon/v1/openapi.json", "", senders[sent%len(senders)]...); refused.status != http.StatusOK {
 			break
 		}
 	}
 	require.Equal(t, http.StatusTooManyRequests, refused.status)
 	assert.NotEmpty(t, refused.header.Get("Retry-After"))
+	assert.LessOrEqual(t, float64(sent), 201+50*time.Since(begin).Seconds(), "all of them have the limit of one user")
 	other := []string{"Authorization", bearer + "billing:" + passwordOf("billing")}
 	assert.Equal(t, http.StatusOK, newBrowser(t, c.address).asks("GET", apiOfBilling, "", other...).status)
+}
+
+// floodOfLogouts posts to the one page that needs no credentials and has no form.
+func floodOfLogouts(t *testing.T, b *browser) {
+	for range 10_000 {
+		if answer := b.asks("POST", "/logout", ""); answer.status != http.StatusSeeOther {
+			assert.Equal(t, http.StatusTooManyRequests, answer.status)
+			return
+		}
+	}
+	t.Error("there is no limit")
 }
 
 // guesses tries passwords until it is refused.

@@ -72,7 +72,7 @@ type Visitor struct {
 	// HasSession says that they have logged in, and can log out.
 	HasSession bool
 
-	// sender tells them apart from others, for the limits; nil if they have none.
+	// sender tells them apart from others, for the limits: a digest of their credentials, or the name by a proxy; nil if it is not known who they are.
 	sender any
 	// over ends when they are let in no more; nil if that does not happen.
 	over context.Context
@@ -175,7 +175,7 @@ func (a *Access) allow(visitor *Visitor, r *http.Request) (wait time.Duration, a
 	}
 	sender := visitor.sender
 	if sender == nil {
-		sender = a.addressOf(r)
+		sender = a.networkOf(r)
 	}
 	wait, _, allowed = a.requests.allow(sender, a.config.Now())
 	return wait, allowed
@@ -212,7 +212,7 @@ func (a *Access) identifyUser(r *http.Request) (visitor *Visitor, done func(), r
 		if err != nil || len(sent) > 1 {
 			return visitor, done, deny(http.StatusUnauthorized, schedule.CodePermissionDenied, "%s", callers.ErrUnreadable)
 		}
-		return a.connect(r, visitor, credentials, credentials)
+		return a.connect(r, visitor, credentials)
 	}
 	number := numberOf(r)
 	found := a.sessions.find(number, isUse(r), a.config.Now())
@@ -220,7 +220,7 @@ func (a *Access) identifyUser(r *http.Request) (visitor *Visitor, done func(), r
 		return visitor, done, deny(http.StatusUnauthorized, schedule.CodePermissionDenied, "%s", noCredentials)
 	}
 	visitor.Namespace, visitor.HasSession, visitor.over = found.namespace, true, found.over
-	visitor, done, refused = a.connect(r, visitor, found.credentials, found)
+	visitor, done, refused = a.connect(r, visitor, found.credentials)
 	if refused != nil && refused.status == http.StatusUnauthorized {
 		a.sessions.remove(number) // NATS knows the user no more
 	}
@@ -234,14 +234,23 @@ func isUse(r *http.Request) bool {
 	return r.Method != http.MethodGet || r.Header.Get("HX-Request") == ""
 }
 
-// connect gives a visitor the connection of a user of NATS. If NATS lets the user in, the visitor is a sender of its own.
-func (a *Access) connect(r *http.Request, visitor *Visitor, credentials callers.Credentials, sender any) (*Visitor, func(), *denied) {
+// sessionOf returns who sends a request by its session, without asking NATS. It is nobody in particular without one.
+func (a *Access) sessionOf(r *http.Request) *Visitor {
+	if found := a.sessions.find(numberOf(r), false, a.config.Now()); found != nil {
+		return &Visitor{sender: found.credentials.Digest()}
+	}
+	return &Visitor{}
+}
+
+// connect gives a visitor the connection of a user of NATS. If NATS lets the user in, the limits are those of the user: all its sessions and programs count
+// together.
+func (a *Access) connect(r *http.Request, visitor *Visitor, credentials callers.Credentials) (*Visitor, func(), *denied) {
 	visitor.Asker = callers.Asker{Client: callers.Client{Credentials: credentials, Address: a.addressOf(r)}}
 	connection, done, err := a.config.Users.Use(r.Context(), visitor.Asker.Client)
 	if err != nil {
 		return visitor, func() {}, a.explain(r.Context(), err)
 	}
-	visitor.Connection, visitor.Name, visitor.sender = connection, credentials.Name(), sender
+	visitor.Connection, visitor.Name, visitor.sender = connection, credentials.Name(), credentials.Digest()
 	return visitor, done, nil
 }
 
@@ -286,11 +295,8 @@ func (a *Access) Stream(r *http.Request) (leave func(), err error) {
 		return func() {}, nil
 	}
 	user := visitor.sender
-	switch {
-	case user == nil:
-		user = a.addressOf(r)
-	case !visitor.Asker.IsProcess:
-		user = visitor.Asker.Client.Credentials
+	if user == nil {
+		user = a.networkOf(r)
 	}
 	leave, allowed := a.streams.enter(user)
 	if !allowed {

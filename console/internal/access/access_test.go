@@ -1,10 +1,11 @@
 package access
 
 import (
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,11 +21,11 @@ func TestMain(m *testing.M) { natstest.Main(m) }
 
 var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func credentials(t *testing.T, user string) callers.Credentials {
+func client(t *testing.T, user, address string) callers.Client {
 	t.Helper()
 	of, err := callers.Password(user, "p")
 	require.NoError(t, err)
-	return of
+	return callers.Client{Credentials: of, Address: address}
 }
 
 // TestSessionsEnd: by the logout, by idleness and by age. The last session of a user takes the connection with it.
@@ -32,7 +33,7 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	var forgotten []string
 	s := newSessions(func(c callers.Credentials) { forgotten = append(forgotten, c.Name()) })
-	first, second := s.begin(credentials(t, "ann"), "", begin), s.begin(credentials(t, "ann"), "team", begin)
+	first, second := s.begin(client(t, "ann", ""), "", begin), s.begin(client(t, "ann", ""), "team", begin)
 	assert.NotEqual(t, first, second)
 	one := s.find(first, true, begin)
 	require.NotNil(t, one)
@@ -48,7 +49,7 @@ func TestSessionsEnd(t *testing.T) {
 	s.sweep(now.Add(time.Second))
 	assert.Equal(t, []string{"ann"}, forgotten)
 
-	third := s.begin(credentials(t, "bob"), "", begin)
+	third := s.begin(client(t, "bob", ""), "", begin)
 	for now = begin; now.Sub(begin) < maxAge; now = now.Add(time.Hour) {
 		require.NotNil(t, s.find(third, true, now))
 	}
@@ -57,23 +58,24 @@ func TestSessionsEnd(t *testing.T) {
 	assert.Equal(t, []string{"ann", "bob"}, forgotten)
 }
 
-// TestSessionsAreBounded: the idlest goes, and no user takes the place of the others.
+// TestSessionsAreBounded: no user takes the place of the others, and neither does a network.
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSessions(func(callers.Credentials) {})
-	other := s.begin(credentials(t, "bob"), "", begin)
-	first := s.begin(credentials(t, "ann"), "", begin.Add(time.Second))
-	for n := range maxSessions {
-		s.begin(credentials(t, "ann"), "", begin.Add(time.Minute+time.Duration(n)*time.Millisecond))
+	other := s.begin(client(t, "bob", "192.0.2.1"), "", begin)
+	first := s.begin(client(t, "ann", "192.0.2.2"), "", begin.Add(time.Second))
+	second := s.begin(client(t, "ann", "192.0.2.3"), "", begin.Add(2*time.Second))
+	for n := range maxOfUser - 1 {
+		s.begin(client(t, "ann", "192.0.2.2"), "", begin.Add(time.Minute+time.Duration(n)*time.Millisecond))
 	}
 	assert.Len(t, s.of, maxOfUser+1)
-	assert.Nil(t, s.find(first, true, begin))
-	assert.NotNil(t, s.find(other, true, begin))
-	for n := range maxSessions {
-		s.begin(credentials(t, "user-"+string(rune('a'+n%26))+strings.Repeat("x", n/26)), "", begin.Add(time.Hour))
+	assert.Nil(t, s.find(first, false, begin), "it was the idlest of ann's")
+	for n := range maxSessions + maxOfUser {
+		s.begin(client(t, fmt.Sprintf("minted-%d", n), fmt.Sprintf("2001:db8::%x", n+1)), "", begin.Add(time.Hour))
 	}
 	assert.Len(t, s.of, maxSessions)
-	assert.Nil(t, s.find(other, true, begin))
+	assert.NotNil(t, s.find(other, false, begin), "the sessions of another network are the idlest, and stay")
+	assert.NotNil(t, s.find(second, false, begin))
 }
 
 // TestLimiter: a sender may do so much at once, and then again with time. Others have limits of their own, as long as there is room.
@@ -136,6 +138,40 @@ func TestStreamsAreBounded(t *testing.T) {
 	leave()
 	_, allowed = s.enter("a")
 	assert.True(t, allowed)
+}
+
+// TestLimitsOfANetwork: whoever has a network of IPv6 addresses is one sender. The pages of the login and of the logout have the same limits.
+func TestLimitsOfANetwork(t *testing.T) {
+	t.Parallel()
+	var status int
+	fresh := func() http.Handler {
+		return New(Config{
+			Users: &callers.Callers{}, Now: func() time.Time { return begin }, IsPage: func(*http.Request) bool { return true }, Logger: slog.New(slog.DiscardHandler),
+			ShowLogin: func(_ http.ResponseWriter, _ *http.Request, with int, _ Form) { status = with },
+			Refuse:    func(_ http.ResponseWriter, _ *http.Request, with int, _ *schedule.Error) { status = with },
+		}).Around(http.NotFoundHandler())
+	}
+	ask := func(handler http.Handler, method, path, from string) int {
+		r := httptest.NewRequest(method, path, nil)
+		r.RemoteAddr = "[" + from + "]:5"
+		status = http.StatusOK
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		return status
+	}
+	for _, asked := range []struct {
+		method, path string
+		atOnce       int
+	}{
+		{"GET", "/", requestsAtOnce}, {"GET", "/static/carillon.css", requestsAtOnce}, {"GET", "/login", requestsAtOnce}, {"POST", "/login", loginsAtOnce},
+		{"PUT", "/login", requestsAtOnce}, {"POST", "/logout", requestsAtOnce}, {"GET", "/logout", requestsAtOnce},
+	} {
+		handler := fresh()
+		for n := range asked.atOnce {
+			assert.NotEqual(t, http.StatusTooManyRequests, ask(handler, asked.method, asked.path, fmt.Sprintf("2001:db8::%x", n+1)))
+		}
+		assert.Equal(t, http.StatusTooManyRequests, ask(handler, asked.method, asked.path, "2001:db8::ffff:1"), "%s %s", asked.method, asked.path)
+		assert.NotEqual(t, http.StatusTooManyRequests, ask(handler, asked.method, asked.path, "2001:db8:0:1::1"), "another network")
+	}
 }
 
 // TestSafe: a login leads to a page of this server, whatever the link says.

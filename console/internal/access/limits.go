@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// A session, a user of programs or an address may send requestsPerSecond, and requestsAtOnce more after a pause.
+	// A user, a name by a proxy, or a network of whom nobody knows may send requestsPerSecond, and requestsAtOnce more after a pause.
 	requestsPerSecond = 50
 	requestsAtOnce    = 200
-	// An address may fail to log in loginsAtOnce times, and once more every loginPause. Attempts that have not ended count as failed.
+	// A network may fail to log in loginsAtOnce times, and once more every loginPause. Attempts that have not ended count as failed.
 	loginsAtOnce = 10
 	loginPause   = 5 * time.Second
 	// maxStreams is how many live streams of events one user may have.

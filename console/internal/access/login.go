@@ -72,12 +72,12 @@ func safe(next string) string {
 
 // login shows the page on which people log in, and lets them.
 func (a *Access) login(w http.ResponseWriter, r *http.Request) {
+	if wait, allowed := a.allow(&Visitor{}, r); !allowed {
+		a.refuse(w, r, tooFast(wait))
+		return
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		if wait, _, allowed := a.requests.allow(a.addressOf(r), a.config.Now()); !allowed {
-			a.refuse(w, r, tooFast(wait))
-			return
-		}
 		query := r.URL.Query()
 		a.config.ShowLogin(w, r, http.StatusOK, Form{Next: safe(query.Get(paramNext)), IsOut: query.Get(paramReason) == reasonOut})
 	case http.MethodPost:
@@ -101,8 +101,8 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Access) tryEnter(w http.ResponseWriter, r *http.Request) (Form, *denied) {
-	address, now := a.addressOf(r), a.config.Now()
-	wait, undo, allowed := a.logins.allow(address, now)
+	client, now := callers.Client{Address: a.addressOf(r)}, a.config.Now()
+	wait, undo, allowed := a.logins.allow(a.networkOf(r), now)
 	if !allowed {
 		d := deny(http.StatusTooManyRequests, schedule.CodeResourceExhausted, "too many attempts to log in have failed: try again in %s", wait)
 		d.RetryAfter = schedule.Duration(wait)
@@ -112,15 +112,16 @@ func (a *Access) tryEnter(w http.ResponseWriter, r *http.Request) (Form, *denied
 	if refused != nil {
 		return form, refused
 	}
-	_, done, err := a.config.Users.Use(r.Context(), callers.Client{Credentials: credentials, Address: address})
+	client.Credentials = credentials
+	_, done, err := a.config.Users.Use(r.Context(), client)
 	if err != nil {
 		return form, a.explain(r.Context(), err)
 	}
 	defer done()
 	undo()
 	a.sessions.remove(numberOf(r))
-	setCookie(w, r, a.sessions.begin(credentials, form.Namespace, now))
-	a.config.Logger.InfoContext(r.Context(), "logged in to the console", "user", credentials.Name(), "kind", credentials.String(), "address", address)
+	setCookie(w, r, a.sessions.begin(client, form.Namespace, now))
+	a.config.Logger.InfoContext(r.Context(), "logged in to the console", "user", credentials.Name(), "kind", credentials.String(), "address", client.Address)
 	return form, nil
 }
 
@@ -173,6 +174,10 @@ func uploaded(r *http.Request) string {
 
 // logout ends a session.
 func (a *Access) logout(w http.ResponseWriter, r *http.Request) {
+	if wait, allowed := a.allow(a.sessionOf(r), r); !allowed {
+		a.refuse(w, r, tooFast(wait))
+		return
+	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", "POST")
 		a.config.Refuse(w, r, http.StatusMethodNotAllowed, schedule.Errorf(schedule.CodeInvalidArgument, "use POST"))

@@ -62,3 +62,9 @@ func (a *Access) addressOf(r *http.Request) string {
 	}
 	return from.String()
 }
+
+// network is where people are of whom nothing else is known, for the limits.
+type network string
+
+// networkOf is addressOf for the limits: the addresses of one IPv6 network count together.
+func (a *Access) networkOf(r *http.Request) network { return network(callers.Network(a.addressOf(r))) }

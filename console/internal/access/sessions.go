@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxSessions is how many people may be logged in, and maxOfUser how many of them as the same user. One more ends the session that has been idle for
-	// longest.
+	// maxSessions is how many people may be logged in, and maxOfUser how many of them as the same user. One more as the same user ends the one of that user
+	// that has been idle for longest. Otherwise, [callers.MakesRoom] says which session ends.
 	maxSessions = 1000
 	maxOfUser   = 100
 	// maxIdle ends a session that nobody has used: what a page does by itself is no use. maxAge ends any.
@@ -35,6 +35,8 @@ const (
 // session is somebody who is logged in.
 type session struct {
 	credentials callers.Credentials
+	// owner is who stands behind the credentials, for the choice of the session that makes room for another.
+	owner string
 	// namespace is what they want to see first; empty for the usual one.
 	namespace string
 	began     time.Time
@@ -64,45 +66,44 @@ func newSessions(forget func(callers.Credentials)) *sessions {
 	return &sessions{forget: forget, of: map[key]*session{}}
 }
 
-// begin makes a session, and returns its number.
-func (s *sessions) begin(credentials callers.Credentials, namespace string, now time.Time) (number string) {
+// begin makes a session of a client whom NATS knows, and returns its number.
+func (s *sessions) begin(client callers.Client, namespace string, now time.Time) (number string) {
 	var random [idBytes]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	number = base64.RawURLEncoding.EncodeToString(random[:])
 	over, end := context.WithCancel(context.Background()) //permit:context.Background a session outlives the request that makes it
+	one := &session{credentials: client.Credentials, owner: client.Owner(), namespace: namespace, began: now, used: now, over: over, end: end}
 	s.change(func() {
-		s.makeRoom(credentials)
-		s.of[keyOf(number)] = &session{credentials: credentials, namespace: namespace, began: now, used: now, over: over, end: end}
+		s.makeRoom(one)
+		s.of[keyOf(number)] = one
 	})
 	return number
 }
 
-// makeRoom ends sessions, so that there may be another with some credentials.
-func (s *sessions) makeRoom(credentials callers.Credentials) {
+// makeRoom ends sessions, so that there may be another.
+func (s *sessions) makeRoom(another *session) {
+	var idlest key
 	var same int
-	for _, one := range s.of {
-		if one.credentials == credentials {
-			same++
+	for at, one := range s.of {
+		if one.credentials != another.credentials {
+			continue
+		}
+		if same++; same == 1 || one.used.Before(s.of[idlest].used) {
+			idlest = at
 		}
 	}
 	if same >= maxOfUser {
-		s.endIdlest(func(one *session) bool { return one.credentials == credentials })
+		s.drop(idlest)
 	}
-	if len(s.of) >= maxSessions {
-		s.endIdlest(func(*session) bool { return true })
+	if len(s.of) < maxSessions {
+		return
+	}
+	if at, found := callers.MakesRoom(s.of, another.owner, (*session).share); found {
+		s.drop(at)
 	}
 }
 
-func (s *sessions) endIdlest(among func(*session) bool) {
-	var at key
-	var idlest *session
-	for of, one := range s.of {
-		if among(one) && (idlest == nil || one.used.Before(idlest.used)) {
-			at, idlest = of, one
-		}
-	}
-	s.drop(at)
-}
+func (s *session) share() callers.Share { return callers.Share{Owner: s.owner, Used: s.used} }
 
 // find returns the session with a number; nil if there is none. isUse says that a person does something.
 func (s *sessions) find(number string, isUse bool, now time.Time) *session {
@@ -159,19 +160,29 @@ func (s *sessions) change(do func()) {
 	do()
 	ended := s.ended
 	s.ended = nil
-	left := map[callers.Credentials]bool{}
-	if len(ended) > 0 {
-		for _, one := range s.of {
-			left[one.credentials] = true
+	var last []*session
+	for _, one := range ended {
+		if !s.has(one.credentials) {
+			last = append(last, one)
 		}
 	}
 	s.mu.Unlock()
 	for _, one := range ended {
 		one.end()
-		if !left[one.credentials] {
-			s.forget(one.credentials)
+	}
+	for _, one := range last {
+		s.forget(one.credentials)
+	}
+}
+
+// has reports whether there is a session with some credentials.
+func (s *sessions) has(credentials callers.Credentials) bool {
+	for _, one := range s.of {
+		if one.credentials == credentials {
+			return true
 		}
 	}
+	return false
 }
 
 // numberOf returns the number of a session that a browser has sent; empty if it has sent none.
