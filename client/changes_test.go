@@ -95,6 +95,21 @@ func TestRequestsSayWhoAsks(t *testing.T) {
 	}
 }
 
+// TestAllRunsGoesThroughEmptyPages: a page without runs is not the last one while it has a token.
+func TestAllRunsGoesThroughEmptyPages(t *testing.T) {
+	t.Parallel()
+	names := natstest.Names(t)
+	c := connect(t, names)
+	play(t, names, "runs", success(`{"runs":[],"nextPageToken":"a"}`), success(`{"runs":[{"runId":"1"}],"nextPageToken":"b"}`),
+		success(`{"runs":[],"nextPageToken":"c"}`), success(`{"runs":[{"runId":"2"}]}`))
+	var ids []string
+	for run, err := range c.AllRuns(t.Context(), schedule.RunsRequest{ID: "x", Status: schedule.StatusFailed}) {
+		require.NoError(t, err)
+		ids = append(ids, run.RunID)
+	}
+	assert.Equal(t, []string{"1", "2"}, ids)
+}
+
 func TestEventsGoesThroughThePages(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)

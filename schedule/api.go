@@ -274,10 +274,11 @@ type RunsRequest struct {
 	PageToken string `json:"pageToken,omitempty"`
 }
 
-// RunsReply lists runs, the newest first.
+// RunsReply lists runs, the newest first. One request looks at a part of the event history only. A page may therefore have fewer runs than
+// asked for, or none, and others follow nevertheless.
 type RunsReply struct {
 	Runs []Run `json:"runs"`
-	// NextPageToken is empty on the last page, and where a request has looked at as many events as it may.
+	// NextPageToken is empty on the last page, and only there.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -50,12 +51,12 @@ func (a *app) runListCommand() *cobra.Command {
 				return usagef("--limit: %d is out of range: use 1 to %d", request.PageSize, schedule.MaxPageSize)
 			}
 			return a.callAPI(cmd.Context(), request.ID, func(ctx context.Context, api *client.Client) error {
-				reply, err := api.Runs(ctx, request)
+				runs, err := newestRuns(ctx, api, request)
 				if err != nil {
 					return err
 				}
-				return printList(a, output, reply.Runs, func(r *schedule.Run) string { return r.RunID }, func(w io.Writer) error {
-					return render.Runs(w, reply.Runs, request.ID == "", a.env.Zone, a.view())
+				return printList(a, output, runs, func(r *schedule.Run) string { return r.RunID }, func(w io.Writer) error {
+					return render.Runs(w, runs, request.ID == "", a.env.Zone, a.view())
 				})
 			})
 		},
@@ -71,6 +72,24 @@ func (a *app) runListCommand() *cobra.Command {
 	})
 	output.defineList(cmd)
 	return cmd
+}
+
+// runsListed is how many runs a list has if nobody says.
+const runsListed = 20
+
+// newestRuns reads runs until it has as many as asked for, on as many pages as that takes.
+func newestRuns(ctx context.Context, api *client.Client, request schedule.RunsRequest) ([]schedule.Run, error) {
+	limit := cmp.Or(request.PageSize, runsListed)
+	runs := []schedule.Run{}
+	for run, err := range api.AllRuns(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		if runs = append(runs, run); len(runs) == limit {
+			break
+		}
+	}
+	return runs, nil
 }
 
 func (a *app) runDescribeCommand() *cobra.Command {

@@ -39,6 +39,8 @@ type cursor struct {
 	batch   []jetstream.Msg
 	most    int
 	corrupt int
+	// read and bytes count what has been fetched.
+	read, bytes int
 }
 
 // open makes a consumer for the events of a query from a position. The server counts the events at once. At most most of them are fetched
@@ -133,6 +135,7 @@ func (c *cursor) receive(ctx context.Context) (lost bool, err error) {
 		return false, err
 	}
 	for msg := range batch.Messages() { // to the end, which ends the fetch
+		c.read, c.bytes = c.read+1, c.bytes+len(msg.Data())
 		meta, err := msg.Metadata()
 		if err != nil {
 			return false, err
@@ -170,6 +173,6 @@ func entryOf(msg jetstream.Msg) (entry Entry, err error) {
 	if entry.ID == "" || entry.Kind == "" {
 		return entry, fmt.Errorf("events: entry %d is no event", meta.Sequence.Stream)
 	}
-	entry.Sequence, entry.Stored = meta.Sequence.Stream, meta.Timestamp
+	entry.Sequence, entry.Stored, entry.Size = meta.Sequence.Stream, meta.Timestamp, len(msg.Data())
 	return entry, nil
 }

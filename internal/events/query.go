@@ -49,6 +49,8 @@ type Entry struct {
 	Sequence uint64
 	// Stored is when the stream stored it.
 	Stored time.Time
+	// Size is how many bytes it has there.
+	Size int
 	schedule.Event
 }
 
@@ -61,15 +63,41 @@ type Page struct {
 	More bool
 	// Corrupt counts the entries that are left out because they cannot be read.
 	Corrupt int
+	// Read is how many entries came from the stream for this page, Bytes how many bytes they have. Some are not in the page: those around
+	// it, repeats, and those that cannot be read.
+	Read, Bytes int
 }
+
+// pageBytes bounds what a page keeps in memory: it ends early if its events have more bytes. It has at least one event nevertheless.
+const pageBytes = 8 << 20
 
 // collector makes a page from entries that come in order.
 type collector struct {
 	page Page
+	// kept is how many bytes the entries of the page have.
+	kept int
 	seen map[string]struct{}
 }
 
 func newCollector() *collector { return &collector{seen: map[string]struct{}{}} }
+
+// isFull reports whether a page of up to limit entries can hold no other.
+func (c *collector) isFull(limit int) bool {
+	return len(c.page.Entries) == limit || c.kept >= pageBytes
+}
+
+// keepLast drops the first entries of a page that holds too much.
+func (c *collector) keepLast(limit int) {
+	for len(c.page.Entries) > limit || c.kept > pageBytes && len(c.page.Entries) > 1 {
+		c.kept -= c.page.Entries[0].Size
+		c.page.Entries, c.page.More = c.page.Entries[1:], true
+	}
+}
+
+// account notes what a cursor has read.
+func (c *collector) account(from *cursor) {
+	c.page.Corrupt, c.page.Read, c.page.Bytes = from.corrupt, from.read, from.bytes
+}
 
 // has reports whether the event is in the page already.
 func (c *collector) has(e *Entry) bool {
@@ -79,6 +107,7 @@ func (c *collector) has(e *Entry) bool {
 
 func (c *collector) add(e Entry) {
 	c.seen[e.ID] = struct{}{}
+	c.kept += e.Size
 	c.page.Entries = append(c.page.Entries, e)
 	c.page.Next = e.Sequence
 }

@@ -24,8 +24,8 @@ func NewReader(js jetstream.JetStream, names subjects.Names) *Reader {
 	return &Reader{js: js, names: names}
 }
 
-// Page returns the first limit events of a query after a sequence of the stream; 0 means from the beginning. The error comes from NATS or
-// from ctx.
+// Page returns the first limit events of a query after a sequence of the stream, or fewer if they are large; 0 means from the beginning. It
+// reads at most limit + [Beside] entries for that, unless it has to leave out some. The error comes from NATS or from ctx.
 func (r *Reader) Page(ctx context.Context, query Query, after uint64, limit int) (Page, error) {
 	from := position{time: query.From}
 	if after > 0 {
@@ -40,7 +40,7 @@ func (r *Reader) Page(ctx context.Context, query Query, after uint64, limit int)
 	found.page.Next = after
 	for {
 		entry, ok, err := c.next(ctx)
-		found.page.Corrupt = c.corrupt
+		found.account(c)
 		switch {
 		case err != nil:
 			return Page{}, err
@@ -48,7 +48,7 @@ func (r *Reader) Page(ctx context.Context, query Query, after uint64, limit int)
 			return found.page, nil
 		case entry.Stored.Before(query.From) || found.has(&entry):
 			continue
-		case len(found.page.Entries) == limit:
+		case found.isFull(limit):
 			found.page.More = true
 			return found.page, nil
 		}
@@ -61,34 +61,39 @@ func (r *Reader) Newest(ctx context.Context, query Query, limit int) (Page, erro
 	return r.Before(ctx, query, 0, limit)
 }
 
-// Before returns the last limit events of a query before a sequence of the stream; 0 means before its end. For the events before those,
-// pass the sequence of the first entry.
+// Beside is how many entries, at most, a page reads beside its own.
+const Beside = 2 * fetchSize
+
+// Before returns the last limit events of a query before a sequence of the stream, or fewer if they are large; 0 means before its end. For
+// the events before those, pass the sequence of the first entry. It reads at most 4 * limit + [Beside] entries for that, unless it has to
+// leave out some.
 func (r *Reader) Before(ctx context.Context, query Query, before uint64, limit int) (Page, error) {
 	s, err := r.newSearch(ctx, query, before)
 	if err != nil || s.empty() {
 		return Page{}, err
 	}
 	// Counted entries may be repeats or unreadable. Then more are needed.
+	read, bytes := 0, 0
 	for want := uint64(limit); ; want *= 2 {
 		start, first, err := s.find(ctx, want)
 		if err != nil {
 			return Page{}, err
 		}
-		page, err := r.between(ctx, &query, start, s.end)
+		page, err := r.between(ctx, &query, start, s.end, limit)
 		if err != nil {
 			return Page{}, err
 		}
-		if len(page.Entries) < limit && !first {
+		read, bytes = read+page.Read, bytes+page.Bytes
+		if len(page.Entries) < limit && !first && !page.More {
 			continue
 		}
-		page.More = !first || len(page.Entries) > limit
-		page.Entries = page.Entries[max(0, len(page.Entries)-limit):]
+		page.More, page.Read, page.Bytes = page.More || !first, read, bytes
 		return page, nil
 	}
 }
 
-// between returns the events from a position to a sequence, inclusive.
-func (r *Reader) between(ctx context.Context, query *Query, from position, end uint64) (Page, error) {
+// between returns the last limit events from a position to a sequence, inclusive. More says that it had others.
+func (r *Reader) between(ctx context.Context, query *Query, from position, end uint64, limit int) (Page, error) {
 	c, err := r.open(ctx, query, from, fetchSize)
 	if err != nil {
 		return Page{}, err
@@ -97,7 +102,7 @@ func (r *Reader) between(ctx context.Context, query *Query, from position, end u
 	found := newCollector()
 	for {
 		entry, ok, err := c.next(ctx)
-		found.page.Corrupt = c.corrupt
+		found.account(c)
 		switch {
 		case err != nil:
 			return Page{}, err
@@ -105,6 +110,7 @@ func (r *Reader) between(ctx context.Context, query *Query, from position, end u
 			return found.page, nil
 		case !entry.Stored.Before(query.From) && !found.has(&entry):
 			found.add(entry)
+			found.keepLast(limit)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -326,5 +327,39 @@ func TestReadingEqualsFiltering(t *testing.T) {
 		require.NoError(rt, err)
 		require.Equal(rt, want[max(0, len(want)-limit):], ids(page))
 		require.Equal(rt, len(want) > limit, page.More)
+		require.LessOrEqual(rt, page.Read, 4*limit+events.Beside)
+
+		after := rapid.Uint64Range(0, 700).Draw(rt, "after")
+		page, err = h.Page(t.Context(), query, after, limit)
+		require.NoError(rt, err)
+		require.LessOrEqual(rt, page.Read, limit+events.Beside)
 	})
+}
+
+// TestLargeEventsEndAPage: a page has fewer events than asked for rather than very many bytes, in both directions.
+func TestLargeEventsEndAPage(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	var want, forward, back []string
+	for i := range 20 {
+		e := event("a", i, schedule.EventStarted)
+		e.Reason = strings.Repeat("x", 600<<10)
+		h.tell(e)
+		want = append(want, e.ID)
+	}
+	for after, more := uint64(0), true; more; {
+		page, err := h.Page(t.Context(), of("a"), after, 100)
+		require.NoError(t, err)
+		require.Less(t, len(page.Entries), 16)
+		require.Greater(t, page.Bytes, 600<<10)
+		forward, after, more = append(forward, ids(page)...), page.Next, page.More
+	}
+	assert.Equal(t, want, forward)
+	for before, more := uint64(0), true; more; {
+		page, err := h.Before(t.Context(), of("a"), before, 100)
+		require.NoError(t, err)
+		require.Less(t, len(page.Entries), 16)
+		back, before, more = append(ids(page), back...), page.Entries[0].Sequence, page.More
+	}
+	assert.Equal(t, want, back)
 }

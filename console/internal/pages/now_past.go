@@ -17,8 +17,10 @@ const (
 	nowSpan = time.Hour
 	// pastRuns is how many of the newest runs of that time the page knows, pastPage how many it asks for at once, and fewRuns how many it lists.
 	pastRuns = 5000
-	pastPage = 1000
-	fewRuns  = 8
+	// pastBytes bounds what is kept of them.
+	pastPage  = 1000
+	pastBytes = 8 << 20
+	fewRuns   = 8
 	// failureShown is how many characters of a failure it shows.
 	failureShown = 200
 )
@@ -27,6 +29,8 @@ const (
 type pastFacts struct {
 	runs    []schedule.Run
 	hasMore bool
+	// bytes is about how much memory the runs take.
+	bytes int
 	// median and most are how late runs began that were due by themselves, and latest is the one that was the latest; nil if there is none.
 	median, most time.Duration
 	latest       *schedule.Run
@@ -69,7 +73,7 @@ func (p *Pages) past(ctx context.Context, asks *speaker.Speaker) pastFacts {
 // lookBack finds the newest runs since a time. If there is no time for all of them, it returns those that it has.
 func lookBack(ctx context.Context, asks *speaker.Speaker, from time.Time) (facts pastFacts, err error) {
 	request := schedule.RunsRequest{From: from, PageSize: pastPage}
-	for facts.hasMore = true; facts.hasMore && len(facts.runs) < pastRuns; {
+	for facts.hasMore = true; facts.hasMore && !facts.isFull(); {
 		page, err := asks.Runs(ctx, request)
 		if err != nil && len(facts.runs) > 0 && ctx.Err() != nil {
 			break
@@ -77,10 +81,8 @@ func lookBack(ctx context.Context, asks *speaker.Speaker, from time.Time) (facts
 		if err != nil {
 			return facts, err
 		}
-		for i := range page.Runs {
-			facts.runs = append(facts.runs, slim(page.Runs[i]))
-		}
 		request.PageToken, facts.hasMore = page.NextPageToken, page.NextPageToken != ""
+		facts.add(page.Runs)
 	}
 	facts.sumUp()
 	return facts, nil
@@ -93,6 +95,33 @@ func slim(run schedule.Run) schedule.Run {
 		run.Failure = &schedule.Failure{Type: run.Failure.Type, Message: fmt.Sprintf("%.*s", failureShown, run.Failure.Message)}
 	}
 	return run
+}
+
+// add adds older runs, as long as there is room for them.
+func (f *pastFacts) add(runs []schedule.Run) {
+	for i := range runs {
+		if f.isFull() {
+			f.hasMore = true
+			return
+		}
+		run := slim(runs[i])
+		f.runs, f.bytes = append(f.runs, run), f.bytes+weigh(&run)
+	}
+}
+
+func (f *pastFacts) isFull() bool { return len(f.runs) >= pastRuns || f.bytes >= pastBytes }
+
+// bareRun is about how many bytes a run takes without its texts.
+const bareRun = 512
+
+// weigh returns about how many bytes a slim run takes.
+func weigh(run *schedule.Run) int {
+	size := bareRun + len(run.WorkflowID) + len(run.RunID) + len(run.RequestID) + len(run.ScheduleID) + len(run.Source) +
+		len(run.TaskQueue) + len(run.Identity) + len(run.Worker)
+	if run.Failure != nil {
+		size += len(run.Failure.Type) + len(run.Failure.Message)
+	}
+	return size
 }
 
 // sumUp finds out how late the runs began.

@@ -102,6 +102,26 @@ func TestPast(t *testing.T) {
 	assert.Equal(t, "gone", pastOf(&pastFacts{err: schedule.Errorf(schedule.CodeUnavailable, "gone")}, "default", noon).Problem)
 }
 
+// TestThePastIsBounded: what is kept of the last hour is bounded in runs and in bytes.
+func TestThePastIsBounded(t *testing.T) {
+	t.Parallel()
+	small, large := make([]schedule.Run, 2*pastRuns), make([]schedule.Run, 2*pastRuns)
+	for i := range large {
+		large[i] = schedule.Run{Outcome: schedule.Outcome{Failure: &schedule.Failure{Type: strings.Repeat("x", 100<<10)}}}
+	}
+	var facts pastFacts
+	facts.add(small)
+	assert.Len(t, facts.runs, pastRuns)
+	assert.True(t, facts.hasMore)
+	facts = pastFacts{}
+	facts.add(large)
+	assert.Len(t, facts.runs, 82)
+	assert.True(t, facts.hasMore)
+	facts = pastFacts{}
+	facts.add(small[:10])
+	assert.False(t, facts.hasMore)
+}
+
 func TestComing(t *testing.T) {
 	t.Parallel()
 	view := comingOf(&comingFacts{times: []due{{"a", noon.Add(-time.Second)}, {"b", noon.Add(time.Second)}}, others: 3}, "n", noon)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type runList struct {
 	Rows    []runRow
 	// Older is the address of the next page, and Newest that of the first; empty if this is the last or the first.
 	Older, Newest string
+	// IsPart says that the page has fewer runs than there may be: to find more, one has to look further back.
+	IsPart bool
 }
 
 // runs shows the newest runs of a schedule or of all of them, or those up to a time.
@@ -48,18 +51,40 @@ func (p *Pages) runs(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		return a, nil
 	}
 	request.From, request.To = from, to
-	found, err := asks.Runs(r.Context(), request)
+	found, err := runsUpTo(r.Context(), asks, request)
 	if err != nil {
 		return nil, err
 	}
 	if found.NextPageToken != "" {
-		list.Older = list.page(found.NextPageToken)
+		list.Older, list.IsPart = list.page(found.NextPageToken), len(found.Runs) < runsShown
 	}
 	if request.PageToken != "" {
 		list.Newest = list.page("")
 	}
 	list.show(found.Runs, asks.Namespace(), p.config.Now(), zone)
 	return a, nil
+}
+
+// runsAsked bounds how many requests a page makes for its runs. The search for a rare status reads much of the history and finds little.
+const runsAsked = 3
+
+// runsUpTo asks for runs until it has as many as a request wants, or has asked often enough. The answer leads on from there.
+func runsUpTo(ctx context.Context, asks *speaker.Speaker, request schedule.RunsRequest) (found schedule.RunsReply, err error) {
+	wanted := request.PageSize
+	for asked := 0; asked < runsAsked; asked++ {
+		page, err := asks.Runs(ctx, request)
+		if err != nil && asked > 0 && ctx.Err() != nil {
+			break // there was no time for more
+		}
+		if err != nil {
+			return found, err
+		}
+		found.Runs, found.NextPageToken = append(found.Runs, page.Runs...), page.NextPageToken
+		if request.PageToken, request.PageSize = page.NextPageToken, wanted-len(found.Runs); request.PageToken == "" || request.PageSize == 0 {
+			break
+		}
+	}
+	return found, nil
 }
 
 // statuses are those that runs can be looked for with.

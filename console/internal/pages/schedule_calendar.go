@@ -132,7 +132,7 @@ func (p *Pages) addPast(r *http.Request, asks *speaker.Speaker, c *calendarMonth
 	if begin.After(now) {
 		return nil
 	}
-	found, err := asks.Runs(r.Context(), schedule.RunsRequest{ID: c.ID, From: begin, To: end, PageSize: schedule.MaxPageSize})
+	found, err := runsUpTo(r.Context(), asks, schedule.RunsRequest{ID: c.ID, From: begin, To: end, PageSize: schedule.MaxPageSize})
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,12 @@ func (p *Pages) addPast(r *http.Request, asks *speaker.Speaker, c *calendarMonth
 			day.Runs = c.Address + "/runs" + queryOf("from", day.Name+"T00:00", "to", day.Name+"T23:59:59.999999999")
 		}
 	}
-	if found.NextPageToken != "" && len(found.Runs) > 0 {
-		c.CountedFrom = momentOf(found.Runs[len(found.Runs)-1].StartTime, now, begin.Location())
+	if found.NextPageToken != "" {
+		from := now // nothing is counted
+		if len(found.Runs) > 0 {
+			from = found.Runs[len(found.Runs)-1].StartTime
+		}
+		c.CountedFrom = momentOf(from, now, begin.Location())
 	}
 	return addWithoutARun(r, asks, c, begin, end)
 }

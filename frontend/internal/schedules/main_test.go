@@ -3,9 +3,9 @@ package schedules
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natstest.Main(m) }

@@ -3,13 +3,8 @@ package schedules
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"time"
 
-	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
-	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -17,24 +12,23 @@ import (
 
 const (
 	defaultRuns = 20
-	// maxScanned bounds the events that one request looks through. scanSize is how many are read at once. firstScan is how many
-	// are read first, because the answer is mostly among the newest.
-	maxScanned = 20_000
-	scanSize   = 500
-	firstScan  = 100
+	// scanSize is how many events are read at once. firstScan is how many are read first, because the answer is mostly among the newest.
+	scanSize  = 500
+	firstScan = 100
 )
-
-// RunsReply is a schedule.RunsReply whose entries are already encoded, like those of a listReply.
-type RunsReply struct {
-	Runs          []json.RawMessage `json:"runs"`
-	NextPageToken string            `json:"nextPageToken,omitempty"`
-}
 
 // Runs lists the newest runs from the event history. For a single schedule it also uses the invoker's record, which knows all
 // runs in progress, however old.
+//
+// A request reads no more than its budget. Where that ends, the page ends too, and its token leads on from there: the pages together have
+// every run.
 func (s *Service) Runs(ctx context.Context, namespace string, req *schedule.RunsRequest) (RunsReply, error) {
-	key, size := schedule.Key{Namespace: namespace, ID: req.ID}, cmp.Or(req.PageSize, defaultRuns)
-	before, err := decodeRunsToken(req.PageToken)
+	left := s.readBudget
+	return s.runs(ctx, schedule.Key{Namespace: namespace, ID: req.ID}, req, &left)
+}
+
+func (s *Service) runs(ctx context.Context, key schedule.Key, req *schedule.RunsRequest, left *budget) (RunsReply, error) {
+	from, err := decodeRunsToken(req.PageToken)
 	if err != nil {
 		return RunsReply{}, err
 	}
@@ -42,24 +36,18 @@ func (s *Service) Runs(ctx context.Context, namespace string, req *schedule.Runs
 	if err != nil {
 		return RunsReply{}, err
 	}
-	told := &toldRuns{}
+	page := newRunsPage(req, from, own)
 	switch {
 	case req.Status == schedule.StatusRunning && known:
-	case before == 0 && req.To.IsZero():
-		err = s.scanRuns(ctx, key, req, size, told)
+	case from.before == 0 && req.To.IsZero():
+		err = s.scanRuns(ctx, key, page, left)
 	default:
-		err = s.pastRuns(ctx, key, req, size, before, told)
+		err = s.pastRuns(ctx, key, page, left)
 	}
 	if err != nil {
 		return RunsReply{}, err
 	}
-	list := newestRuns(told.runs, own, req, size)
-	entries, err := encodeEach(list, func(r *schedule.Run) any { return r })
-	if err != nil {
-		return RunsReply{}, err
-	}
-	fits := listing.Fit(entries, s.maxReply()-listing.ReplyOverhead)
-	return RunsReply{Runs: listing.RawMessages(entries[:fits]), NextPageToken: told.next(list[:fits])}, nil
+	return page.reply(s.maxReply())
 }
 
 // ownRuns returns the runs in the invoker's record. known is false if the schedule is gone, or if there is no ID.
@@ -83,49 +71,49 @@ func (s *Service) ownRuns(ctx context.Context, key schedule.Key) (own []schedule
 }
 
 // scanRuns looks through the event history, from its end backwards, until it has enough runs.
-func (s *Service) scanRuns(ctx context.Context, key schedule.Key, req *schedule.RunsRequest, size int, told *toldRuns) error {
-	query := events.Query{Key: key, From: req.From, Kinds: []schedule.EventKind{
+func (s *Service) scanRuns(ctx context.Context, key schedule.Key, page *runsPage, left *budget) error {
+	query := events.Query{Key: key, From: page.begin(), Kinds: []schedule.EventKind{
 		schedule.EventStarted, schedule.EventCompleted, schedule.EventDeleted, schedule.EventClosed,
 	}}
-	fold := newRunFold()
+	fold, looks := newRunFold(), &strayLooks{service: s, namespace: key.Namespace}
 	var failed error
-	looks := maxStrayLooks
-	err := s.backwards(ctx, query, func(entry *events.Entry) (more bool) {
+	last, more, err := s.backwards(ctx, query, left, func(entry *events.Entry) bool {
 		run, ok := fold.add(&entry.Event)
-		if ok && endUnknown(&run) && looks > 0 {
-			looks--
-			_, failed = s.inQueue(ctx, schedule.Key{Namespace: key.Namespace, ID: run.ScheduleID}, &run)
+		if !ok {
+			return true
 		}
-		if ok && wanted(&run, req) {
-			told.add(run, entry.Sequence)
-		}
-		told.more = len(told.runs) == size
-		return failed == nil && !told.more
+		failed = looks.correct(ctx, &run)
+		return page.add(run, entry) && failed == nil
 	})
+	if more {
+		page.stop(runsPlace{before: last.Sequence, time: last.Time})
+	}
 	return cmp.Or(failed, err)
 }
 
-// backwards visits events, the newest first, until visit returns false or [maxScanned] have been visited: the rest no longer
-// matters.
-func (s *Service) backwards(ctx context.Context, query events.Query, visit func(*events.Entry) (more bool)) error {
-	reader, before, scanned := s.eventReader(), uint64(0), 0
-	for size := firstScan; scanned < maxScanned; size = scanSize {
+// backwards visits events, the newest first, until visit returns false or the budget is spent. It returns the last event that it has
+// visited, and whether there are earlier ones.
+func (s *Service) backwards(
+	ctx context.Context, query events.Query, left *budget, visit func(*events.Entry) (more bool),
+) (last *events.Entry, more bool, err error) {
+	reader, before := s.eventReader(), uint64(0)
+	for size := left.backward(firstScan); size > 0; size = left.backward(scanSize) {
 		page, err := reader.Before(ctx, query, before, size)
 		if err != nil {
-			return err
+			return nil, false, err
 		}
-		scanned += len(page.Entries)
+		left.spend(&page)
 		for i := range slices.Backward(page.Entries) {
-			if !visit(&page.Entries[i]) {
-				return nil
+			if last = &page.Entries[i]; !visit(last) {
+				return last, i > 0 || page.More, nil
 			}
 		}
 		if !page.More {
-			return nil
+			return last, false, nil
 		}
-		before = page.Entries[0].Sequence
+		before = last.Sequence
 	}
-	return nil
+	return last, true, nil
 }
 
 // runFold makes runs of events that come newest first.
@@ -185,10 +173,6 @@ func endUnknown(run *schedule.Run) bool {
 	return run.Status == "" && run.Failure != nil && run.Failure.Type == failureUnknown
 }
 
-// maxStrayLooks bounds the runs of deleted schedules that one request looks up in their task queues. Further ones are listed as
-// runs whose end is unknown.
-const maxStrayLooks = 1000
-
 // wanted reports whether a request asks for this run.
 func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 	switch {
@@ -200,195 +184,4 @@ func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 		return run.Status == "" && run.Failure == nil
 	}
 	return run.Status == req.Status
-}
-
-// newestRuns merges what the events tell with what the record has. The record may be a moment behind, so a run has ended if
-// either says so.
-func newestRuns(told, own []schedule.Run, req *schedule.RunsRequest, size int) []schedule.Run {
-	at := map[string]int{}
-	all := slices.Clone(told)
-	for i := range all {
-		at[all[i].RequestID] = i
-	}
-	for _, run := range own {
-		i, ok := at[run.RequestID]
-		switch {
-		case !ok && req.PageToken == "": // what the history does not have is on the first page
-			all = append(all, run)
-		case !ok:
-		case all[i].Status == "":
-			all[i] = run
-		}
-	}
-	all = slices.DeleteFunc(all, func(run schedule.Run) bool { return !wanted(&run, req) })
-	slices.SortStableFunc(all, func(a, b schedule.Run) int { return b.StartTime.Compare(a.StartTime) })
-	return all[:min(len(all), size)]
-}
-
-// runReply is a schedule.RunReply whose events are already encoded.
-type RunReply struct {
-	schedule.Run
-	Events []json.RawMessage `json:"events"`
-}
-
-// Run finds one run of a schedule, which may be gone, and what happened to it.
-func (s *Service) Run(ctx context.Context, namespace string, req *schedule.RunRequest) (RunReply, error) {
-	key := schedule.Key{Namespace: namespace, ID: req.ID}
-	own, _, err := s.ownRuns(ctx, key)
-	if err != nil {
-		return RunReply{}, err
-	}
-	trail := newRunTrail(req.Run, own)
-	if err := s.backwards(ctx, events.Query{Key: key}, trail.visit); err != nil {
-		return RunReply{}, err
-	}
-	run, ok := trail.run(key.ID)
-	if !ok {
-		return RunReply{}, errNoRun(key, req.Run)
-	}
-	if endUnknown(&run) {
-		if _, err := s.inQueue(ctx, key, &run); err != nil {
-			return RunReply{}, err
-		}
-	}
-	if err := s.completeResult(ctx, key, &run); err != nil {
-		return RunReply{}, err
-	}
-	encoded, err := apitext.EncodeJSON(run)
-	if err != nil {
-		return RunReply{}, err
-	}
-	slices.Reverse(trail.events)
-	entries, err := encodeEach(trail.events, func(e *schedule.Event) any { return e })
-	if err != nil {
-		return RunReply{}, err
-	}
-	fits := listing.Fit(entries, s.maxReply()-listing.ReplyOverhead-len(encoded))
-	return RunReply{Run: run, Events: listing.RawMessages(entries[:fits])}, nil
-}
-
-func errNoRun(key schedule.Key, name string) error {
-	return &schedule.Error{
-		Code: schedule.CodeNotFound, Field: "run",
-		Message: fmt.Sprintf("schedule %q has no run %q, or not in the event history any more", key.ID, name),
-	}
-}
-
-// completeResult adds a result that was too large for the history, as long as it is the schedule's last success.
-func (s *Service) completeResult(ctx context.Context, key schedule.Key, run *schedule.Run) error {
-	if run.Status != schedule.StatusCompleted || len(run.Result) > 0 || run.ResultBytes == 0 {
-		return nil
-	}
-	record, err := kv.OrZero(kv.Get(ctx, s.store, kv.Result(key)))
-	if err != nil {
-		return err
-	}
-	if r := &record.Value; r.CloseTime.Equal(run.CloseTime) && len(r.Success) == run.ResultBytes {
-		run.Result = r.Success
-	}
-	return nil
-}
-
-// runTrail collects the events of one run, newest first.
-type runTrail struct {
-	name string
-	// requestID is the request ID of the run, once it is known. Until then events holds the events of every run with this name.
-	requestID string
-	own       *schedule.Run
-	start     *schedule.Event
-	end       *schedule.Event
-	gone      bool
-	events    []schedule.Event
-}
-
-// newRunTrail looks for a run in the invoker's record first. The newest run of a name is there, unless all of them are older than
-// what the record keeps.
-func newRunTrail(name string, own []schedule.Run) *runTrail {
-	t := &runTrail{name: name}
-	for i := range own {
-		r := &own[i]
-		if (r.RunID == name || r.WorkflowID == name || r.RequestID == name) &&
-			(t.own == nil || !r.StartTime.Before(t.own.StartTime)) {
-			t.own, t.requestID = r, r.RequestID
-		}
-	}
-	return t
-}
-
-func (t *runTrail) visit(entry *events.Entry) (more bool) { return t.add(&entry.Event) }
-
-// add processes an event and reports whether there may be more about the run.
-func (t *runTrail) add(e *schedule.Event) (more bool) {
-	if t.begins(e) {
-		return false
-	}
-	if e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed {
-		t.gone = t.gone || t.start == nil
-		return true
-	}
-	if !t.concerns(e) {
-		return true
-	}
-	t.events = append(t.events, *e)
-	switch e.Kind {
-	case schedule.EventCompleted:
-		t.settle(e)
-		if t.end == nil {
-			t.end = e
-		}
-	case schedule.EventStarted:
-		t.settle(e)
-		t.start = e
-	}
-	return true
-}
-
-// clockSkew is how far apart the clocks of two processes may be.
-const clockSkew = time.Minute
-
-// begins reports whether an event is older than everything about the run. The events of an automated start begin when it is due,
-// those of another when somebody asks for it.
-func (t *runTrail) begins(e *schedule.Event) bool {
-	if t.requestID == "" || len(t.events) == 0 {
-		return false
-	}
-	known := &t.events[0]
-	if known.Source == schedule.SourceAuto {
-		return e.Time.Before(known.Actual.Add(-clockSkew))
-	}
-	return e.Source == known.Source && (e.Kind == schedule.EventTriggered || e.Kind == schedule.EventBackfillRequested)
-}
-
-func (t *runTrail) concerns(e *schedule.Event) bool {
-	if t.requestID != "" {
-		return e.RequestID == t.requestID
-	}
-	return e.RequestID != "" && (e.RunID == t.name || e.WorkflowID == t.name || e.RequestID == t.name)
-}
-
-// settle decides which run is meant: the newest one that has started.
-func (t *runTrail) settle(e *schedule.Event) {
-	if t.requestID == "" {
-		t.requestID = e.RequestID
-		t.events = slices.DeleteFunc(t.events, func(other schedule.Event) bool { return other.RequestID != t.requestID })
-	}
-}
-
-// run returns what is known about the run; false if there is none.
-func (t *runTrail) run(scheduleID string) (schedule.Run, bool) {
-	var run schedule.Run
-	switch {
-	case t.start != nil:
-		run = runOf(t.start, t.end, t.gone)
-	case t.end != nil:
-		run = runOf(t.end, t.end, t.gone) // the history goes back no further
-		run.StartTime = t.end.CodeTime
-	case t.own == nil:
-		return run, false
-	}
-	if t.own != nil && run.Status == "" {
-		run = *t.own
-	}
-	run.ScheduleID = scheduleID
-	return run, true
 }

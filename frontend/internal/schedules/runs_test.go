@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -95,7 +96,7 @@ func TestRunFoldLosesNothing(t *testing.T) {
 	})
 }
 
-func TestNewestRuns(t *testing.T) {
+func TestRunsOfThePage(t *testing.T) {
 	t.Parallel()
 	at := func(id string, second int, status schedule.Status) schedule.Run {
 		return schedule.Run{RequestID: id, StartTime: noon.Add(time.Duration(second) * time.Second), Status: status}
@@ -105,17 +106,41 @@ func TestNewestRuns(t *testing.T) {
 		at("a", 1, ""), at("b", 7, ""), at("c", 8, schedule.StatusCompleted), at("e", 10, schedule.StatusFailed),
 	}
 	ids := func(req *schedule.RunsRequest, size int) []string {
-		list := []string{}
-		for _, run := range newestRuns(told, own, req, size) {
-			list = append(list, run.RequestID)
+		all := []string{}
+		for from, pages := (runsPlace{}), 1; ; pages++ {
+			require.Less(t, pages, 10)
+			req.PageSize = size
+			page := newRunsPage(req, from, own)
+			for i, run := range told {
+				sequence := uint64(100 - i)
+				if from.before > 0 && sequence >= from.before {
+					continue
+				}
+				if !page.add(run, &events.Entry{Sequence: sequence}) {
+					page.stop(runsPlace{before: sequence, time: run.StartTime})
+					break
+				}
+			}
+			list := page.list()
+			shown := min(len(list), size)
+			for _, run := range list[:shown] {
+				all = append(all, run.RequestID)
+			}
+			token := page.next(list, shown)
+			if token == "" {
+				return all
+			}
+			var err error
+			from, err = decodeRunsToken(token)
+			require.NoError(t, err)
 		}
-		return list
 	}
-	assert.Equal(t, []string{"e", "d", "c", "b", "a"}, ids(&schedule.RunsRequest{}, 10))
-	assert.Equal(t, []string{"e", "d"}, ids(&schedule.RunsRequest{}, 2))
-	assert.Equal(t, []string{"d", "a"}, ids(&schedule.RunsRequest{Status: schedule.StatusRunning}, 10), "either says it has ended")
-	assert.Equal(t, []string{"e", "b"}, ids(&schedule.RunsRequest{Status: schedule.StatusFailed}, 10))
-	assert.Equal(t, []string{"e", "d", "c"}, ids(&schedule.RunsRequest{From: noon.Add(8 * time.Second)}, 10))
+	for _, size := range []int{10, 4, 3, 2, 1} {
+		assert.Equal(t, []string{"e", "d", "c", "b", "a"}, ids(&schedule.RunsRequest{}, size), size)
+		assert.Equal(t, []string{"d", "a"}, ids(&schedule.RunsRequest{Status: schedule.StatusRunning}, size), "either says it has ended")
+		assert.Equal(t, []string{"e", "b"}, ids(&schedule.RunsRequest{Status: schedule.StatusFailed}, size))
+		assert.Equal(t, []string{"e", "d", "c"}, ids(&schedule.RunsRequest{From: noon.Add(8 * time.Second)}, size))
+	}
 }
 
 func TestRunTrail(t *testing.T) {

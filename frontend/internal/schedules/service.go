@@ -99,6 +99,8 @@ type Service struct {
 	guardDelay    time.Duration
 	queue         func(ctx context.Context, namespace, queue string) (taskqueue.Status, error)
 	maxReply      func() int
+	// readBudget is what each request may read of the event history.
+	readBudget budget
 }
 
 // New returns a service.
@@ -109,7 +111,7 @@ func New(config Config) *Service {
 		rooms:  newRooms(), specs: cache.NewSpecs(specCacheSize), warned: newWarned(), log: config.Logger, now: config.Now,
 		newID: config.NewID, keys: listing.NewKeyLists(config.Store, kv.Schedules),
 		keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces), guardDelay: config.GuardDelay, queue: config.Queue,
-		maxReply: config.MaxReply,
+		maxReply: config.MaxReply, readBudget: budget{maxScanned, maxScannedBytes},
 	}
 	s.Calendars, s.Bulk = s.newCalendars(&config), s.newBulk(&config)
 	if config.Table != nil {

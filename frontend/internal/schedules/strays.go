@@ -46,7 +46,8 @@ func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run
 		return run, false, nil // a simulation has no history to read
 	}
 	trail := newRunTrail(name, nil)
-	if err := s.backwards(ctx, events.Query{Key: key}, trail.visit); err != nil {
+	left := s.readBudget
+	if _, _, err := s.backwards(ctx, events.Query{Key: key}, &left, trail.visit); err != nil {
 		return run, false, err
 	}
 	if told, ok := trail.run(key.ID); ok {
@@ -101,4 +102,24 @@ func (s *Service) startRequest(ctx context.Context, subject string) (*schedule.A
 		return nil, nil // no worker could run it either
 	}
 	return &request, nil
+}
+
+// maxStrayLooks bounds the runs of deleted schedules that one request looks up in their task queues. Further ones are listed as
+// runs whose end is unknown.
+const maxStrayLooks = 1000
+
+// strayLooks corrects the runs that one request lists, as [Service.inQueue] does.
+type strayLooks struct {
+	service   *Service
+	namespace string
+	made      int
+}
+
+func (l *strayLooks) correct(ctx context.Context, run *schedule.Run) error {
+	if !endUnknown(run) || l.made == maxStrayLooks {
+		return nil
+	}
+	l.made++
+	_, err := l.service.inQueue(ctx, schedule.Key{Namespace: l.namespace, ID: run.ScheduleID}, run)
+	return err
 }
