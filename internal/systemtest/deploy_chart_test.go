@@ -220,10 +220,36 @@ func TestWhoGetsIntoTheChart(t *testing.T) {
 	}
 }
 
+// TestNobodyGetsInByAccident: without credentials for NATS the chart does not know whether NATS knows others, so somebody must say that a console is open to
+// everybody. The same goes for a gateway where NATS knows the processes by their certificate.
+func TestNobodyGetsInByAccident(t *testing.T) {
+	t.Parallel()
+	byCertificate := values{"tls": values{"certSecret": "cert"}}
+	for name, test := range map[string]struct {
+		over values
+		says string
+	}{
+		"a console, without users":       {values{"console": values{"enabled": true}}, "console.auth"},
+		"a console, by certificate":      {values{"nats": byCertificate, "gateway": values{"auth": "nats"}, "console": values{"enabled": true}}, "console.auth"},
+		"a console, and it is said":      {values{"nats": byCertificate, "gateway": values{"auth": "nats"}, "console": values{"enabled": true, "auth": "none"}}, ""},
+		"a console on which they log in": {values{"nats": byCertificate, "gateway": values{"auth": "nats"}, "console": values{"enabled": true, "auth": "nats"}}, ""},
+		"no console":                     {values{}, ""},
+		"a gateway, by certificate":      {values{"nats": byCertificate}, "gateway.auth"},
+		"a gateway, and it is said":      {values{"nats": byCertificate, "gateway": values{"auth": "none"}}, ""},
+	} {
+		_, err := tryChart(t, test.over)
+		if test.says == "" {
+			assert.NoError(t, err, name)
+			continue
+		}
+		assert.ErrorContains(t, err, test.says+": ", name)
+	}
+}
+
 // TestConsoleOfTheChart: people log in where NATS has users, over TLS if there is a certificate. At first there is no console.
 func TestConsoleOfTheChart(t *testing.T) {
 	t.Parallel()
-	plain := chartObjects(t, values{"console": values{"enabled": true}})
+	plain := chartObjects(t, values{"console": values{"enabled": true, "auth": "none"}})
 	for name, all := range map[string]map[string][]object{"as it is": plain, "everything": chartObjects(t, everything())} {
 		isConsole := func(o object) bool { return o.Metadata.Labels["app.kubernetes.io/component"] == "console" }
 		i, at := slices.IndexFunc(all["Deployment"], isConsole), slices.IndexFunc(all["Service"], isConsole)

@@ -123,6 +123,9 @@ func TestComposeFile(t *testing.T) {
 	for _, d := range file.deployables() {
 		roles[d.role()]++
 		requireDocumented(t, d)
+		if d.role() == "console" {
+			assert.Equal(t, "nats", d.env["CARILLON_CONSOLE_AUTH"], "people log in")
+		}
 	}
 	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "gateway": 1, "console": 1, "worker": 2}, roles)
 	for name, service := range file.Services {

@@ -23,6 +23,14 @@ type values = map[string]any
 // functions that our templates use.
 func renderChart(t *testing.T, over values) []values {
 	t.Helper()
+	objects, err := tryChart(t, over)
+	require.NoError(t, err)
+	return objects
+}
+
+// tryChart is renderChart for values that the templates may refuse.
+func tryChart(t *testing.T, over values) ([]values, error) {
+	t.Helper()
 	chart := filepath.Join(deployDir, "helm/carillon")
 	var described, all values
 	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, chart, "Chart.yaml")), &described))
@@ -44,12 +52,14 @@ func renderChart(t *testing.T, over values) []values {
 	var objects []values
 	for _, file := range files {
 		var out bytes.Buffer
-		require.NoError(t, root.ExecuteTemplate(&out, filepath.Base(file), data))
+		if err := root.ExecuteTemplate(&out, filepath.Base(file), data); err != nil {
+			return nil, err
+		}
 		if strings.HasSuffix(file, ".yaml") {
 			objects = append(objects, documents(t, out.String())...)
 		}
 	}
-	return objects
+	return objects, nil
 }
 
 // documents are the YAML documents of a text that are not empty.

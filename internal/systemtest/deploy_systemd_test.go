@@ -68,6 +68,10 @@ func TestUnits(t *testing.T) {
 		requireDocumented(t, d)
 		assert.NotContains(t, ports, d.env["CARILLON_HTTP"], "the roles of a machine need an address each")
 		ports[d.env["CARILLON_HTTP"]] = role
+		assert.NotContains(t, d.env, "CARILLON_CONSOLE_AUTH", "people log in on all addresses that others reach, unless somebody says otherwise")
+		if address, found := d.env["CARILLON_CONSOLE"]; found {
+			assert.True(t, strings.HasPrefix(address, "127.0.0.1:"), "%s: other machines reach %s", role, address)
+		}
 	}
 	requireDocumented(t, readUnit(t, "carillon.service").deployable(t, ""))
 	for _, name := range []string{"carillon.service", "carillon@.service"} {
