@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -157,10 +158,11 @@ func (s *Server) waitReady(ctx context.Context, ns *server.Server) error {
 // ClientURL is where clients connect, such as "nats://127.0.0.1:4222".
 func (s *Server) ClientURL() string { return s.current().ClientURL() }
 
-// Connect connects to the server within the process, without the network. A connection that reconnects finds the server again
-// after a restart in place. The caller must close the connection.
+// Connect connects to the server within the process, without the network. The connection tells the address that others connect to. One that reconnects
+// finds the server again after a restart in place. The caller must close the connection.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	conn, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(s)}, opts...)...)
+	url := strings.Replace(s.ClientURL(), "tls://", "nats://", 1) // there is no network, so there is no TLS
+	conn, err := nats.Connect(url, append([]nats.Option{nats.InProcessServer(s)}, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("natsserver: connect: %w", err)
 	}

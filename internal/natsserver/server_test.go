@@ -54,6 +54,16 @@ func TestLimitStore(t *testing.T) {
 	require.NoError(t, store())
 }
 
+// TestWhereTheServerIs: a connection within the process tells people where others connect.
+func TestWhereTheServerIs(t *testing.T) {
+	t.Parallel()
+	server := start(t, natsserver.Options{})
+	conn, err := server.Connect()
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Equal(t, server.ClientURL(), conn.ConnectedUrl())
+}
+
 func TestDataFolderIsForTheOwner(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")
