@@ -209,7 +209,9 @@ func TestTaskQueues(t *testing.T) {
 	s.begin(t, orders, "a", "acme")
 	s.awaitState(t, "a", "charged")
 	natstest.Eventually(t, patience, "the task waits in the backlog", func() bool {
-		return strings.Contains(s.open("/ns/default/task-queues/nobody").body, "No worker polls for workflow tasks, and 1 wait.")
+		page := s.open("/ns/default/task-queues/nobody").body
+		return strings.Contains(page, "No worker polls for workflow tasks, and 1 wait.") &&
+			strings.Contains(page, "tasks a second came, and 0 a second went to workers.")
 	})
 	list := s.open("/ns/default/task-queues")
 	list.shows(t, `>nobody</a></th>

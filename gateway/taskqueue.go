@@ -14,16 +14,17 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/internal/offer"
 )
 
-// pollersWait is how long the gateways get to say who polls a queue. Nobody knows how many they are.
+// pollersWait is how long the other processes get to say who polls a queue, and how fast its tasks come and go. Nobody knows how many they are.
 const pollersWait = 200 * time.Millisecond
 
-// DescribeTaskQueue says who polls a queue, and what waits in its backlog. How fast tasks come and go is not known.
+// DescribeTaskQueue says who polls a queue, what waits in its backlog, and how fast tasks come and go.
 func (s *workflowService) DescribeTaskQueue(
 	ctx context.Context, r *workflowservice.DescribeTaskQueueRequest,
 ) (*workflowservice.DescribeTaskQueueResponse, error) {
@@ -100,20 +101,54 @@ func (s *workflowService) describeQueue(
 	if err != nil {
 		return nil, nil, err
 	}
-	asking, stop := context.WithTimeout(ctx, pollersWait)
-	defer stop()
-	workers, err := offer.WhoPolls(asking, s.config.Conn, s.config.Names, queue)
+	polling, rates, err := s.askProcesses(ctx, queue)
 	if err != nil {
 		return nil, nil, err
 	}
+	addRates(rates, stats, byPriority)
+	stats.RateLimitingActive = polling.Limited
+	for _, of := range byPriority {
+		of.RateLimitingActive = polling.Limited
+	}
 	info := &taskqueue.TaskQueueTypeInfo{Stats: stats}
-	for _, w := range workers {
+	for _, w := range polling.Workers {
 		info.Pollers = append(info.Pollers, &taskqueue.PollerInfo{
 			Identity: w.Identity, LastAccessTime: timestamppb.New(w.Access),
 			WorkerVersionCapabilities: &common.WorkerVersionCapabilities{BuildId: w.BuildID},
 		})
 	}
 	return info, byPriority, nil
+}
+
+// askProcesses asks at once who polls a queue, and how fast its tasks come and go.
+func (g *Gateway) askProcesses(ctx context.Context, queue offer.Queue) (polling offer.Polling, rates map[int]offer.Rates, err error) {
+	ctx, stop := context.WithTimeout(ctx, pollersWait)
+	defer stop()
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		polling, err = offer.WhoPolls(ctx, g.config.Conn, g.config.Names, queue)
+		return err
+	})
+	both.Go(func() (err error) {
+		rates, err = offer.AskRates(ctx, g.config.Conn, g.config.Names, queue)
+		return err
+	})
+	return polling, rates, both.Wait()
+}
+
+// addRates adds the rates of each priority, and those of all.
+func addRates(rates map[int]offer.Rates, all *taskqueue.TaskQueueStats, byPriority map[int32]*taskqueue.TaskQueueStats) {
+	var sum offer.Rates
+	for priority, of := range rates {
+		stats := byPriority[int32(priority)]
+		if stats == nil {
+			stats = &taskqueue.TaskQueueStats{ApproximateBacklogAge: durationpb.New(0)}
+			byPriority[int32(priority)] = stats
+		}
+		stats.TasksAddRate, stats.TasksDispatchRate = float32(of.Added), float32(of.Dispatched)
+		sum.Added, sum.Dispatched = sum.Added+of.Added, sum.Dispatched+of.Dispatched
+	}
+	all.TasksAddRate, all.TasksDispatchRate = float32(sum.Added), float32(sum.Dispatched)
 }
 
 // backlog counts the tasks of a queue that no poll has taken, and says how long the first of them has waited: of all, and of each priority that has some.

@@ -111,7 +111,10 @@ func (s *Service) offer(ctx context.Context, key schedule.Key, o execution.Offer
 	}
 	err = s.start(ctx, key, offer.Start{Task: waiting, Poller: poller}, queue.Name)
 	if isNotFound(err) {
-		return nil // the task is no longer wanted
+		err = nil // the task is no longer wanted
+	}
+	if err == nil { // otherwise it is offered again
+		s.offers.Count(queue, waiting.Priority, 1, 1)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -178,10 +179,12 @@ func (q *query) ask(ctx context.Context, run *execution.Run) (proto.Message, err
 
 // askQueue asks a worker that polls a queue.
 func (q *query) askQueue(ctx context.Context, run *execution.Run, queue string, sticky bool) (proto.Message, error) {
-	poller, err := q.offers.Offer(ctx, offer.Queue{Namespace: q.key.Namespace, Kind: offer.Workflow, Name: queue}, workerQuery)
+	of := offer.Queue{Namespace: q.key.Namespace, Kind: offer.Workflow, Name: queue}
+	poller, err := q.offers.Offer(ctx, of, workerQuery)
 	if err != nil {
 		return nil, err
 	}
+	q.offers.Count(of, subjects.PriorityOf(run.Attributes.GetPriority().GetPriorityKey()), 1, 1)
 	data, err := q.task(ctx, run, sticky)
 	if handErr := q.offers.Hand(context.WithoutCancel(ctx), poller, data); err == nil {
 		err = handErr

@@ -307,6 +307,6 @@ func (b *bundle) awaitPoll(name string) {
 		ctx, cancel := context.WithTimeout(b.Context(), 20*time.Millisecond)
 		defer cancel()
 		seen, err := offer.WhoPolls(ctx, b.conn, b.names, offer.Queue{Namespace: space, Kind: offer.Workflow, Name: name})
-		return err == nil && len(seen) > 0
+		return err == nil && len(seen.Workers) > 0
 	})
 }

@@ -211,11 +211,13 @@ func (p *pass) start(ctx context.Context, msg jetstream.Msg, task offer.Task, to
 	defer cancel()
 	err := p.m.config.Starter.Start(starting, task, to)
 	if err == nil {
+		p.m.offers.Count(p.queue, task.Priority, 0, 1)
 		p.settle(metrics.BacklogStarted, msg.Ack())
 		return
 	}
 	_ = p.m.offers.Hand(starting, to, nil) // if it fails, the reservation ends by itself
 	if errors.Is(err, ErrForget) {
+		p.m.offers.Count(p.queue, task.Priority, 0, 1)
 		p.settle(metrics.BacklogForgotten, msg.Ack())
 		return
 	}

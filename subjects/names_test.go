@@ -73,6 +73,8 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.standing-offer.default.workflow.a=2Eb": n.StandingOffer(backQueue),
 		"carillon.pollers.default.workflow.a=2Eb":        n.Pollers(backQueue),
 		"carillon.pollers.*.*.*":                         n.AllPollers(),
+		"carillon.task-rates.default.workflow.a=2Eb":     n.TaskRates(backQueue),
+		"carillon.task-rates.*.*.*":                      n.AllTaskRates(),
 		"carillon.poll-inbox.g.":                         n.PollInbox("g"),
 		"carillon.worker-beats":                          n.WorkerBeats(),
 		"carillon.worker-roster":                         n.WorkerRoster(),

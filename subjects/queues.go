@@ -69,6 +69,12 @@ func (n Names) Pollers(q Queue) string { return n.prefix + ".pollers." + q.token
 // AllPollers matches such questions about all queues.
 func (n Names) AllPollers() string { return n.prefix + ".pollers.*.*.*" }
 
+// TaskRates is the subject for asking how fast the tasks of a queue come and go.
+func (n Names) TaskRates(q Queue) string { return n.prefix + ".task-rates." + q.tokens() }
+
+// AllTaskRates matches such questions about all queues.
+func (n Names) AllTaskRates() string { return n.prefix + ".task-rates.*.*.*" }
+
 // WorkerBeats is the subject on which a gateway tells the others what a worker has said about itself. Nothing on it is stored.
 func (n Names) WorkerBeats() string { return n.prefix + ".worker-beats" }
 
@@ -93,8 +99,8 @@ func (n Names) BacklogHint(q Queue) string { return n.prefix + ".backlog-hint." 
 // BacklogHints matches the hints about all queues.
 func (n Names) BacklogHints() string { return n.prefix + ".backlog-hint.*.*.*" }
 
-// ParseQueue returns the queue of a subject made by [Names.Poll], [Names.StandingOffer], [Names.Pollers], [Names.Backlog] or
-// [Names.BacklogHint]. An error means that the subject is none of these.
+// ParseQueue returns the queue of a subject made by [Names.Poll], [Names.StandingOffer], [Names.Pollers], [Names.TaskRates],
+// [Names.Backlog] or [Names.BacklogHint]. An error means that the subject is none of these.
 func (n Names) ParseQueue(subject string) (Queue, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".")
 	tokens := strings.Split(rest, ".")
@@ -102,7 +108,7 @@ func (n Names) ParseQueue(subject string) (Queue, error) {
 		return Queue{}, fmt.Errorf("subjects: %q is not of a queue", subject)
 	}
 	switch tokens[0] {
-	case "poll", "standing-offer", "pollers", "backlog", "backlog-hint":
+	case "poll", "standing-offer", "pollers", "task-rates", "backlog", "backlog-hint":
 	default:
 		return Queue{}, fmt.Errorf("subjects: %q is not of a queue", subject)
 	}

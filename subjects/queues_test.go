@@ -20,7 +20,7 @@ func TestQueues(t *testing.T) {
 		for _, kind := range []subjects.QueueKind{subjects.QueueWorkflow, subjects.QueueActivity} {
 			q := subjects.Queue{Namespace: "n-1", Kind: kind, Name: name}
 			require.NoError(t, q.Validate())
-			for _, subject := range []string{n.Poll(q), n.StandingOffer(q), n.Pollers(q), n.Backlog(q), n.BacklogHint(q)} {
+			for _, subject := range []string{n.Poll(q), n.StandingOffer(q), n.Pollers(q), n.TaskRates(q), n.Backlog(q), n.BacklogHint(q)} {
 				back, err := n.ParseQueue(subject)
 				require.NoError(t, err, subject)
 				require.Equal(t, q, back)

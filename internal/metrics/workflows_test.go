@@ -194,7 +194,7 @@ func (f *flows) requireSticky() {
 		ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
 		defer cancel()
 		seen, err := offer.WhoPolls(ctx, f.conn, f.names, sticky)
-		return err == nil && len(seen) == 1 && c.value(metrics.GatewayActive.Instrument) == 1
+		return err == nil && len(seen.Workers) == 1 && c.value(metrics.GatewayActive.Instrument) == 1
 	})
 	f.signal("w")
 	task := <-polling

@@ -6,6 +6,7 @@
 //     poll goes on waiting. [Offerer.Store] puts a task that nobody waits for into the backlog.
 //   - [Polls.Limit] bounds how many tasks of a queue polls get in a second. The gateways of the queue count each other, and divide the limit.
 //   - [WhoPolls] asks all gateways which workers poll a queue.
+//   - [AskRates] asks all offerers how many tasks of a queue have come and gone of late. [Offerer.Count] counts them.
 //   - [Task] and [Start] are what history, the backlog and matching tell each other.
 //
 // An offer goes to one of the gateways of the queue, which answers at once: with a poll, or that none is free. In the latter case a
@@ -18,6 +19,6 @@
 // No task is left in the backlog while a poll waits for it: a gateway subscribes first and sends the hint afterwards; whoever stores a task
 // stores it first and sends the hint afterwards; and matching acts on hints.
 //
-// Lines of polls (type line) are pure. The package may import subjects, internal/bus, internal/codec, internal/metrics and
+// Lines of polls (type line) and rates (type decaying) are pure. The package may import subjects, internal/bus, internal/codec, internal/metrics and
 // internal/presence. It must never know what a task contains, or what becomes of one.
 package offer

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -22,11 +23,14 @@ func TestLimit(t *testing.T) {
 	polls := joined(t, l, 1, 2, 3, 4, 5)
 	assert.Same(t, polls[0], l.ask(start))
 	assert.Same(t, polls[1], l.ask(start), "a quiet queue may make up 0.2 s")
+	assert.False(t, l.limited(start))
 	assert.Nil(t, l.ask(start))
 	assert.Nil(t, l.stand(start, standingOffer{"a", "reply-a", at(time.Hour)}))
 	assert.Nil(t, l.stand(start, standingOffer{"b", "reply-b", at(time.Hour)}))
 	require.True(t, l.held())
 	assert.False(t, l.rests(), "a sweep must come")
+	assert.True(t, l.limited(start))
+	assert.False(t, l.limited(at(time.Minute)))
 
 	matches, _ := l.expire(at(99 * time.Millisecond))
 	assert.Empty(t, matches)
@@ -83,6 +87,14 @@ func TestLimitOfSeveralGateways(t *testing.T) {
 	}
 	const burst = perSecond * limitBurst
 	assert.GreaterOrEqual(t, time.Since(began), time.Duration((tasks-2*burst)/perSecond*float64(time.Second)))
+
+	natstest.Eventually(t, natstest.Patience, "it is known that the limit has kept tasks from polls", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		polling, err := WhoPolls(ctx, gateways[0].conn, names, activities)
+		require.NoError(t, err)
+		return polling.Limited
+	})
 
 	for _, g := range gateways {
 		g.Limit(activities, 0)

@@ -20,6 +20,7 @@ type line struct {
 	strays   []stray
 	reserved int           // how many polls are reserved
 	limiter  *rate.Limiter // how many offers polls take in a second; nil for any number
+	denied   time.Time     // when the limit last kept an offer from a poll
 	left     time.Time     // when the last poll ended
 }
 
@@ -127,7 +128,18 @@ func (l *line) limit(now time.Time, perSecond rate.Limit) {
 const limitBurst = 0.2
 
 // may reports whether the limit lets a poll take an offer now, and counts it.
-func (l *line) may(now time.Time) bool { return l.limiter == nil || l.limiter.AllowN(now, 1) }
+func (l *line) may(now time.Time) bool {
+	if l.limiter == nil || l.limiter.AllowN(now, 1) {
+		return true
+	}
+	l.denied = now
+	return false
+}
+
+// limited reports whether the limit kept an offer from a poll in the last 30 s.
+func (l *line) limited(now time.Time) bool {
+	return !l.denied.IsZero() && now.Sub(l.denied) < 2*meanAge
+}
 
 // held reports whether an offer stands only because of the limit.
 func (l *line) held() bool { return l.offers.Len() > 0 && l.waiting.Len() > 0 }

@@ -32,6 +32,8 @@ type Offerer struct {
 	source  string
 	inbox   string // what the subjects of all answers begin with
 	answers *nats.Subscription
+	asked   *nats.Subscription // for the rates
+	counts  *counts
 
 	mu      sync.Mutex
 	last    uint64
@@ -45,22 +47,31 @@ type reply struct {
 }
 
 // NewOfferer returns an offerer. The bus stores what goes into the backlog, and may be nil for an offerer that stores nothing. source says
-// for the metrics what is offered: metrics.OfferedNew or metrics.OfferedBacklog. The caller must call Close.
+// for the metrics what is offered: metrics.OfferedNew or metrics.OfferedBacklog. It answers [AskRates] with what it is told of. The caller must call Close.
 func NewOfferer(config Config, bus bus.Bus, source string) (*Offerer, error) {
 	config, err := config.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	o := &Offerer{config: config, bus: bus, source: source, inbox: config.Conn.NewInbox() + ".", waiting: map[string]chan reply{}}
+	o.counts = newCounts(config.Now(), maxCounted)
 	o.answers, err = config.Conn.QueueSubscribe(o.inbox+"*", "", o.take)
 	if err != nil {
+		return nil, err
+	}
+	o.asked, err = config.Conn.QueueSubscribe(config.Names.AllTaskRates(), "", o.tellRates)
+	if err != nil {
+		config.Conn.Unsubscribe(o.answers)
 		return nil, err
 	}
 	return o, nil
 }
 
-// Close ends the subscription for answers; the connection stays open. No offer may be made afterwards.
-func (o *Offerer) Close() { o.config.Conn.Unsubscribe(o.answers) }
+// Close ends the subscriptions; the connection stays open. No offer may be made afterwards.
+func (o *Offerer) Close() {
+	o.config.Conn.Unsubscribe(o.asked)
+	o.config.Conn.Unsubscribe(o.answers)
+}
 
 // Offer finds a poll that waits on a queue, and reserves it for some seconds. The caller then calls Hand, once. patience is how long the
 // offer stands if there are pollers and none is free, as for a worker that has just got a task and comes right back. Without patience,
@@ -240,7 +251,7 @@ func (o *Offerer) send(to Poller, task []byte) error {
 	return o.config.Conn.PublishMsg(&nats.Msg{Subject: to.Inbox, Data: task})
 }
 
-// Store stores a task in the backlog of a queue, and tells matching. A task that expires is removed soon afterwards, even if nobody polls. Errors are those of NATS. After one that is not a refusal
+// Store stores a task in the backlog of a queue, notes that it has come there, and tells matching. A task that expires is removed soon afterwards, even if nobody polls. Errors are those of NATS. After one that is not a refusal
 // (jetstream.APIError) the task may be stored. A queue that is full refuses it.
 func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
 	msg, err := Waiting(o.config.Names, q, task, o.config.Now())
@@ -250,6 +261,7 @@ func (o *Offerer) Store(ctx context.Context, q Queue, task Task) error {
 	if err := o.bus.Publish(ctx, msg); err != nil {
 		return err
 	}
+	o.Count(q, task.Priority, 1, 0)
 	_ = o.config.Conn.PublishMsg(hint(o.config.Names, q, task.Priority)) // matching looks by itself, too
 	return nil
 }

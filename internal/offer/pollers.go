@@ -3,6 +3,7 @@ package offer
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,35 +26,41 @@ type Seen struct {
 	Access time.Time `json:"access,omitzero"`
 }
 
+// Polling is who polls a queue.
+type Polling struct {
+	// Workers are in the order of their identities.
+	Workers []Seen
+	// Limited says that the rate which workers have set kept a task from a poll in the last 30 s.
+	Limited bool
+}
+
 // pollersAnswer is what a gateway answers to [WhoPolls].
 type pollersAnswer struct {
-	All []Seen `json:"all,omitempty"`
+	All     []Seen `json:"all,omitempty"`
+	Limited bool   `json:"limited,omitempty"`
 }
 
 // WhoPolls asks all gateways who has polled a queue in the last minutes. It collects answers until ctx ends, which should be soon: nobody
-// knows how many gateways there are. The workers are in the order of their identities. Errors: the queue is not valid, or those of NATS.
-func WhoPolls(ctx context.Context, conn *nats.Conn, names subjects.Names, q Queue) ([]Seen, error) {
+// knows how many gateways there are. Errors: the queue is not valid, or those of NATS.
+func WhoPolls(ctx context.Context, conn *nats.Conn, names subjects.Names, q Queue) (polling Polling, err error) {
 	if err := q.Validate(); err != nil {
-		return nil, err
+		return polling, err
 	}
 	newest := map[string]Seen{}
-	err := presence.Ask(ctx, bus.Plain{Conn: conn}, names.Pollers(q), func(data []byte) {
+	err = presence.Ask(ctx, bus.Plain{Conn: conn}, names.Pollers(q), func(data []byte) {
 		var one pollersAnswer
 		if codec.Unmarshal(data, &one) != nil {
 			return
 		}
+		polling.Limited = polling.Limited || one.Limited
 		for _, s := range one.All {
 			if known, is := newest[s.Identity]; !is || known.Access.Before(s.Access) {
 				newest[s.Identity] = s
 			}
 		}
 	})
-	all := make([]Seen, 0, len(newest))
-	for _, s := range newest {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b Seen) int { return cmp.Compare(a.Identity, b.Identity) })
-	return all, err
+	polling.Workers = slices.SortedFunc(maps.Values(newest), func(a, b Seen) int { return cmp.Compare(a.Identity, b.Identity) })
+	return polling, err
 }
 
 // seen remembers the workers that have polled a queue in one gateway. It is pure.

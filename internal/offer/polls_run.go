@@ -197,14 +197,15 @@ func (p *Polls) other(ctx context.Context, msg *nats.Msg) {
 		return
 	}
 	p.mu.Lock()
-	var all []Seen
+	var answer pollersAnswer
 	if s := p.served[q]; s != nil {
-		all = s.seen.all(p.config.Now())
+		now := p.config.Now()
+		answer = pollersAnswer{s.seen.all(now), s.line.limited(now)}
 	}
 	p.mu.Unlock()
-	if len(all) > 0 {
-		p.config.Logger.DebugContext(ctx, "asked who polls", "namespace", q.Namespace, "task_queue", q.Name, "pollers", len(all))
-		p.answer(msg.Reply, pollersAnswer{All: all})
+	if len(answer.All) > 0 {
+		p.config.Logger.DebugContext(ctx, "asked who polls", "namespace", q.Namespace, "task_queue", q.Name, "pollers", len(answer.All))
+		p.answer(msg.Reply, answer)
 	}
 }
 

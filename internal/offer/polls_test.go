@@ -430,8 +430,9 @@ func TestWhoPolls(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "both gateways answer", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		all, err := WhoPolls(ctx, first.conn, names, workflows)
+		polling, err := WhoPolls(ctx, first.conn, names, workflows)
 		require.NoError(t, err)
+		all := polling.Workers
 		return len(all) == 2 && all[0].Identity == "w1" && all[1].Identity == "w2" && all[1].BuildID == "b1" && !all[0].Access.IsZero()
 	})
 	_, err := WhoPolls(t.Context(), first.conn, names, Queue{})

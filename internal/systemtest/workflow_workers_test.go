@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdkclient "go.temporal.io/sdk/client"
@@ -59,4 +60,45 @@ func (s *service) awaitWorker(query string) (found *workerpb.WorkerListInfo) {
 		return found != nil
 	})
 	return found
+}
+
+// TestRatesOfATaskQueue: Temporal's SDK sees how many tasks come and go, from any process. Activities that the worker gets with the answer to its
+// workflow task do not come to the queue.
+func TestRatesOfATaskQueue(t *testing.T) {
+	t.Parallel()
+	s := newService(t, natstest.Shared(t).ClientURL(), 1)
+	other := &service{t: t, names: s.names, urls: s.urls}
+	other.address = other.run(1)
+	other.Client = other.dial()
+	greetings := func() {
+		for range 5 {
+			run, err := s.ExecuteWorkflow(t.Context(), sdkclient.StartWorkflowOptions{TaskQueue: workflowQueue}, hello, "world")
+			require.NoError(t, err)
+			require.NoError(t, run.Get(t.Context(), nil))
+		}
+	}
+	eager := s.work(sdkworker.Options{})
+	greetings()
+	other.awaitStats(enumspb.TASK_QUEUE_TYPE_WORKFLOW, func(stats *taskqueuepb.TaskQueueStats) bool {
+		return stats.GetTasksAddRate() > 0 && stats.GetTasksDispatchRate() > 0
+	})
+	other.awaitStats(enumspb.TASK_QUEUE_TYPE_ACTIVITY, func(stats *taskqueuepb.TaskQueueStats) bool { return stats.GetTasksAddRate() == 0 })
+	eager.Stop()
+	s.work(sdkworker.Options{DisableEagerActivities: true})
+	greetings()
+	other.awaitStats(enumspb.TASK_QUEUE_TYPE_ACTIVITY, func(stats *taskqueuepb.TaskQueueStats) bool {
+		return stats.GetTasksAddRate() > 0 && stats.GetTasksDispatchRate() > 0
+	})
+}
+
+// awaitStats waits until the description of the task queue says something about one type of tasks.
+func (s *service) awaitStats(kind enumspb.TaskQueueType, says func(*taskqueuepb.TaskQueueStats) bool) {
+	s.t.Helper()
+	natstest.Eventually(s.t, natstest.Patience, "the stats are as they should be", func() bool {
+		d, err := s.WorkflowService().DescribeTaskQueue(s.t.Context(), &workflowservice.DescribeTaskQueueRequest{
+			Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: workflowQueue}, TaskQueueType: kind, ReportStats: true,
+		})
+		require.NoError(s.t, err)
+		return says(d.GetStats())
+	})
 }

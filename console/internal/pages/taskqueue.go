@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,7 +34,11 @@ type queueOne struct {
 type queueType struct {
 	Name, Age string
 	Backlog   int64
-	Pollers   []pollerRow
+	// Added and Dispatched are how many tasks a second come and go, as text; both are empty if there were none of late.
+	Added, Dispatched string
+	// Limited says that the rate which workers have set keeps tasks waiting.
+	Limited bool
+	Pollers []pollerRow
 }
 
 // pollerRow is somebody who polls.
@@ -98,14 +103,31 @@ func (q *queueOne) addWorkers(ctx context.Context, asks *speaker.Speaker, now ti
 }
 
 func typeOf(name string, d *workflowservice.DescribeTaskQueueResponse, now time.Time) queueType {
-	of := queueType{Name: name, Backlog: d.GetStats().GetApproximateBacklogCount()}
+	stats := d.GetStats()
+	of := queueType{Name: name, Backlog: stats.GetApproximateBacklogCount(), Limited: stats.GetRateLimitingActive()}
 	if of.Backlog > 0 {
-		of.Age = lasted(d.GetStats().GetApproximateBacklogAge().AsDuration().Round(time.Second))
+		of.Age = lasted(stats.GetApproximateBacklogAge().AsDuration().Round(time.Second))
+	}
+	if stats.GetTasksAddRate() > 0 || stats.GetTasksDispatchRate() > 0 {
+		of.Added, of.Dispatched = rateText(stats.GetTasksAddRate()), rateText(stats.GetTasksDispatchRate())
 	}
 	for _, poller := range d.GetPollers()[:min(len(d.GetPollers()), manyThings)] {
 		of.Pollers = append(of.Pollers, pollerRow{cut(poller.GetIdentity(), namesInList), poller.GetWorkerVersionCapabilities().GetBuildId(), momentOfProto(poller.GetLastAccessTime(), now)})
 	}
 	return of
+}
+
+// rateText returns how many a second there are, for people.
+func rateText(perSecond float32) string {
+	switch {
+	case perSecond == 0:
+		return "0"
+	case perSecond < 0.1:
+		return "less than 0.1"
+	case perSecond < 10:
+		return strconv.FormatFloat(float64(perSecond), 'f', 1, 32)
+	}
+	return strconv.FormatFloat(float64(perSecond), 'f', 0, 32)
 }
 
 func workerOf(w *workerpb.WorkerListInfo, now time.Time) workerRow {

@@ -45,6 +45,8 @@ type queueRow struct {
 	// Backlog is how many tasks wait for a poll. Beats is how many workers have sent heartbeats, and Pollers how many poll, at most one a type of tasks.
 	Backlog, Beats int64
 	Pollers        int
+	// Added and Dispatched are how many tasks a second come and go, of both types, as text.
+	Added, Dispatched string
 	// Native is the queue of Carillon's own protocol; nil if there is none.
 	Native *taskqueue.Status
 	State  state
@@ -181,7 +183,7 @@ func queuesOfRuns(ctx context.Context, asks *speaker.Speaker, found *queueSet) e
 	return err
 }
 
-// addPollers asks who polls the queues of a page, and says how each of them is.
+// addPollers asks who polls the queues of a page and how fast their tasks come and go, and says how each of them is.
 func addPollers(ctx context.Context, asks *speaker.Speaker, rows []*queueRow) {
 	var asked []queueKind
 	for _, row := range rows {
@@ -193,7 +195,10 @@ func addPollers(ctx context.Context, asks *speaker.Speaker, rows []*queueRow) {
 			row.State = state{"not known", "quiet"}
 			continue
 		}
-		row.Pollers = max(len(described[2*i].GetPollers()), len(described[2*i+1].GetPollers()))
+		workflows, activities := described[2*i], described[2*i+1]
+		row.Pollers = max(len(workflows.GetPollers()), len(activities.GetPollers()))
+		row.Added = rateText(workflows.GetStats().GetTasksAddRate() + activities.GetStats().GetTasksAddRate())
+		row.Dispatched = rateText(workflows.GetStats().GetTasksDispatchRate() + activities.GetStats().GetTasksDispatchRate())
 		row.State = row.how()
 	}
 }
