@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -61,7 +62,7 @@ func ran(n int) []schedule.Event {
 
 // audit audits the first ten minutes.
 func (h *history) audit(t require.TestingT) audit.Report {
-	report, err := audit.Run(audit.Input{
+	report, err := audit.Run(context.Background(), audit.Input{
 		Description: &h.description, Events: h.events, To: minute(10), Now: minute(20), Slack: time.Second,
 	})
 	require.NoError(t, err)
@@ -108,7 +109,7 @@ func TestCalendarsOfTheSpec(t *testing.T) {
 	for n := 8; n <= 10; n++ {
 		h.add(ran(n)...)
 	}
-	report, err := audit.Run(audit.Input{
+	report, err := audit.Run(t.Context(), audit.Input{
 		Description: &h.description, Events: h.events, To: minute(10), Now: minute(20), Slack: time.Second,
 		Calendars: map[string]schedule.NamedCalendar{
 			"freeze": {Name: "freeze", Windows: []schedule.Blackout{{From: minute(4), To: minute(8)}}},
@@ -234,4 +235,78 @@ func TestAnyHistory(t *testing.T) {
 		}
 		require.Equal(t, []audit.Kind{want}, kinds(broken.audit(t)))
 	})
+}
+
+// eachSecond is a schedule that is due each second and was paused right after its creation.
+func eachSecond() *history {
+	h := newHistory()
+	h.description.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
+	h.description.State.Paused = true
+	h.add(schedule.Event{Kind: schedule.EventPaused, Time: minute(1)})
+	return h
+}
+
+// TestAuditInParts: each part says where the next begins, and together they say what one audit of all says.
+func TestAuditInParts(t *testing.T) {
+	t.Parallel()
+	h := eachSecond()
+	in := audit.Input{Description: &h.description, Events: h.events, To: minute(100), Now: minute(200), Slack: time.Second}
+	whole, err := audit.Run(t.Context(), in)
+	require.NoError(t, err)
+	require.Zero(t, whole.Next)
+	require.Greater(t, whole.Fates[audit.Paused], 99*60-10)
+
+	fates, parts, findings := map[audit.Fate]int{}, 0, 0
+	for in.MaxTimes = 1000; ; parts++ {
+		part, err := audit.Run(t.Context(), in)
+		require.NoError(t, err)
+		times := 0
+		for fate, count := range part.Fates {
+			fates[fate], times = fates[fate]+count, times+count
+		}
+		require.LessOrEqual(t, times, 1000)
+		findings += part.Found()
+		if part.Next.IsZero() {
+			require.Equal(t, whole.To, part.To)
+			break
+		}
+		require.Equal(t, 1000, times)
+		require.True(t, part.Next.After(in.From))
+		in.From = part.Next
+	}
+	require.Equal(t, whole.Fates, fates)
+	require.Equal(t, whole.Found(), findings)
+	require.Equal(t, 5, parts)
+}
+
+// TestAuditEndsWithItsContext: a year of seconds, of which nobody wants to know any more.
+func TestAuditEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	h := eachSecond()
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	_, err := audit.Run(ctx, audit.Input{
+		Description: &h.description, Events: h.events, To: minute(365 * 24 * 60), Now: minute(400 * 24 * 60), Slack: time.Second,
+		Each: func(time.Time, audit.Fate) {
+			if seen++; seen == 1000 {
+				cancel()
+			}
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1000, seen)
+}
+
+// TestFindingsAreBounded: nothing explains any of 20 hours of seconds.
+func TestFindingsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := eachSecond()
+	h.events, h.description.State.Paused = h.events[:len(h.events)-1], false
+	report, err := audit.Run(t.Context(), audit.Input{
+		Description: &h.description, Events: h.events, To: minute(20 * 60), Now: minute(21 * 60), Slack: time.Second,
+	})
+	require.NoError(t, err)
+	require.Len(t, report.Findings, 10_000)
+	require.Equal(t, report.Fates[audit.Unexplained], report.Found())
+	require.Greater(t, report.MoreFindings, 60_000)
 }

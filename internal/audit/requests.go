@@ -104,7 +104,7 @@ func (a *auditor) backfill(source string, r *request) {
 
 // compare compares the times of a range with the times that have a fate.
 func (a *auditor) compare(source string, r *request, had map[int64]int) {
-	for t := range a.spec.Between(r.asked.First.Add(-1), r.asked.Last, a.Description.Namespace+"-"+a.Description.ID) {
+	for t := range a.between(r.asked.First.Add(-1), r.asked.Last) {
 		key := t.Nominal.UnixNano()
 		switch count := had[key]; {
 		case count == 0 && r.ended.Kind == schedule.EventBackfillCompleted:

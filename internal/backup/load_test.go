@@ -166,9 +166,15 @@ var everything events.Query
 func (s *installation) events(query events.Query) (page events.Page) {
 	s.Helper()
 	natstest.Eventually(s, natstest.Patience, "the history can be read", func() (ok bool) {
-		var err error
-		page, err = events.NewReader(s.js, s.names).Page(s.Context(), query, 0, 1_000_000)
-		return err == nil
+		page = events.Page{More: true}
+		for page.More {
+			next, err := events.NewReader(s.js, s.names).Page(s.Context(), query, page.Next, 1_000_000)
+			if err != nil {
+				return false
+			}
+			page.Entries, page.Next, page.More = append(page.Entries, next.Entries...), next.Next, next.More
+		}
+		return true
 	})
 	return page
 }
@@ -183,7 +189,7 @@ func (s *installation) audit(ids []string) {
 		for i := range page.Entries {
 			in.Events = append(in.Events, page.Entries[i].Event)
 		}
-		report, err := audit.Run(in)
+		report, err := audit.Run(s.Context(), in)
 		require.NoError(s, err)
 		assert.Empty(s, report.Findings, id)
 	}

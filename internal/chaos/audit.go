@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"context"
+
 	"github.com/carillon-scheduler/carillon/internal/audit"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -21,7 +23,7 @@ func auditAll(e *evidence, uncertain map[dueTime]bool) []Problem {
 		if !ok {
 			continue
 		}
-		report, err := audit.Run(audit.Input{Description: &d, Events: events[id], To: e.Now, Now: e.Now})
+		report, err := audit.Run(context.Background(), audit.Input{Description: &d, Events: events[id], To: e.Now, Now: e.Now})
 		if err != nil {
 			problems = append(problems, Problem{Kind: kindUnexplained, ScheduleID: id, What: err.Error()})
 		}

@@ -90,7 +90,7 @@ func (a *app) audit(ctx context.Context, api *client.Client, output outputFlag, 
 			return err
 		}
 		reports = append(reports, report)
-		findings += len(report.Findings)
+		findings += report.Found()
 	}
 	if err := a.print(output, reports, func(w io.Writer) error { return printAudits(w, reports) }); err != nil {
 		return err
@@ -121,15 +121,15 @@ func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags
 	if in.Calendars, err = api.CalendarsOf(ctx, &description); err != nil {
 		return audit.Report{}, err
 	}
-	return audit.Run(in)
+	return audit.Run(ctx, in)
 }
 
 func printAudits(w io.Writer, reports []audit.Report) error {
 	for i := range reports {
 		r := &reports[i]
 		verdict := "all explained"
-		if len(r.Findings) > 0 {
-			verdict = plural(len(r.Findings), "finding")
+		if r.Found() > 0 {
+			verdict = plural(r.Found(), "finding")
 		}
 		if _, err := fmt.Fprintf(w, "%s: %s%s%s\n", r.ID, verdict, tally(", ", r.Fates), tally("; on request: ", r.Manual)); err != nil {
 			return err
@@ -140,6 +140,11 @@ func printAudits(w io.Writer, reports []audit.Report) error {
 				what = " " + f.Nominal.UTC().Format(time.RFC3339)
 			}
 			if _, err := fmt.Fprintf(w, "  %s%s (%s): %s\n", f.Kind, what, f.Source, f.Text); err != nil {
+				return err
+			}
+		}
+		if r.MoreFindings > 0 {
+			if _, err := fmt.Fprintf(w, "  and %d more\n", r.MoreFindings); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // `carillon schedule audit`.
 func (c *checker) audit() {
 	now, slack := time.Now(), c.auditSlack()
-	report, err := audit.Run(audit.Input{
+	report, err := audit.Run(context.Background(), audit.Input{
 		Description: c.description(), Calendars: c.definition.NamedCalendars(), Events: c.history(c.id), To: now, Now: now.Add(slack), Slack: slack,
 	})
 	if err != nil {

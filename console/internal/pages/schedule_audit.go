@@ -20,7 +20,9 @@ import (
 const (
 	// auditEvents bounds the events that an audit reads here.
 	auditEvents = 20 * schedule.MaxPageSize
-	// auditTime bounds how long it reads.
+	// auditTimes bounds the times of the spec that it goes through. The page leads on from there.
+	auditTimes = 100_000
+	// auditTime bounds how long it takes.
 	auditTime = 20 * time.Second
 	// findingsShown and fatesShown bound the lists.
 	findingsShown, fatesShown = 100, 200
@@ -39,6 +41,8 @@ type auditing struct {
 type auditResult struct {
 	// From and To are what was looked at: it begins with the last update at the earliest.
 	From, To moment
+	// Next is the address of an audit of what follows; empty if this one has looked at all of the range.
+	Next     string
 	Findings []auditFinding
 	// MoreFindings is how many are not listed.
 	MoreFindings int
@@ -72,6 +76,16 @@ var kindsOfFates = map[audit.Fate]string{
 	audit.Started: "good", audit.Skipped: "warn", audit.Missed: "bad", audit.Dropped: "bad", audit.Unexplained: "bad", audit.Waiting: "busy",
 }
 
+// InForm returns a time of the address as the fields for times show it: they know no zones.
+func (a *auditing) InForm(text string) string {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	zone, err2 := time.LoadLocation(a.Zone)
+	if err != nil || err2 != nil {
+		return text
+	}
+	return at.In(zone).Format("2006-01-02T15:04:05")
+}
+
 // scheduleAudit shows the form of an audit, and makes one if a range is given. An empty range is one without bounds.
 func (p *Pages) scheduleAudit(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 	d, zone, err := described(r, asks)
@@ -103,8 +117,11 @@ func (p *Pages) auditRange(r *http.Request, asks *speaker.Speaker, page *auditin
 		in.To = in.Now
 	}
 	list := &fateList{fate: audit.Fate(strings.ReplaceAll(page.Fate, " ", "_")), now: in.Now, zone: zone}
-	in.Each = list.add
-	report, err := audit.Run(*in)
+	in.Each, in.MaxTimes = list.add, auditTimes
+	report, err := audit.Run(ctx, *in)
+	if ctx.Err() != nil {
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "the audit takes longer than %s, which is too long for a page: use carillon schedule audit %s", auditTime, page.ID)
+	}
 	if err == nil {
 		page.Result = page.result(&report, list)
 	}
@@ -163,10 +180,13 @@ func auditInput(ctx context.Context, asks *speaker.Speaker, id string) (*audit.I
 func (a *auditing) result(report *audit.Report, list *fateList) *auditResult {
 	zone := list.zone
 	shown := &auditResult{From: momentOf(report.From, list.now, zone), To: momentOf(report.To, list.now, zone)}
+	if !report.Next.IsZero() {
+		shown.Next = queryOf("from", report.Next.In(zone).Format(time.RFC3339Nano), "to", a.To, "fate", a.Fate)
+	}
 	for _, f := range report.Findings[:min(len(report.Findings), findingsShown)] {
 		shown.Findings = append(shown.Findings, auditFinding{string(f.Kind), f.Source, f.Text, momentOf(f.Nominal, list.now, zone)})
 	}
-	shown.MoreFindings = len(report.Findings) - len(shown.Findings)
+	shown.MoreFindings = report.Found() - len(shown.Findings)
 	for _, fate := range slices.Sorted(maps.Keys(report.Fates)) {
 		count := fateCount{wordOf(fate), kindOfFate(fate), a.listing(fate), report.Fates[fate], fate == list.fate}
 		if count.IsChosen {
