@@ -43,6 +43,9 @@ type Config struct {
 	Services grpc.ClientConnInterface
 	// Temporal answers what is under no path of the console, and acts like Services. Nil means that there is nothing else.
 	Temporal http.Handler
+	// TraceURL is the address at which a tracing backend shows a trace, http or https, with [TraceID] where the ID of the trace belongs. Empty: pages
+	// show the ID only.
+	TraceURL string
 	// Version is that of the release.
 	Version string
 	// Drain bounds how long a stop waits for requests in progress.
@@ -51,6 +54,9 @@ type Config struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 }
+
+// TraceID stands for the ID of a trace in [Config.TraceURL].
+const TraceID = pages.TraceID
 
 // Access says who gets in. The zero value lets everybody in who reaches the listener, to act as the process.
 type Access struct {
@@ -97,7 +103,7 @@ func New(config Config) (*Console, error) {
 	}
 	c.process = own
 	c.mux.Handle(rest.Base+"/", api)
-	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, Now: config.Now, NewID: uuid.NewString})
+	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, TraceURL: config.TraceURL, Now: config.Now, NewID: uuid.NewString})
 	for _, path := range pagePaths {
 		c.mux.Handle(path, c.pages)
 	}

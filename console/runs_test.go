@@ -10,10 +10,42 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
+
+// TestTracesOfRuns: the pages of a run and of an execution lead to their traces.
+func TestTracesOfRuns(t *testing.T) {
+	t.Parallel()
+	v := visitAll(t)
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	const parent = "00-" + id + "-00f067aa0ba902b7-01"
+	const link = `<a href="https://traces.example/explore?left=%7B%22q%22:%22` + id + `%22%7D&amp;orgId=1" rel="noreferrer"><code>` + id + `</code></a>`
+	v.make(t, "a", schedule.Spec{Cron: []string{"@yearly"}})
+	_, err := v.api.Trigger(telemetry.WithTraceparent(t.Context(), parent), schedule.TriggerRequest{ID: "a"})
+	require.NoError(t, err)
+	natstest.Eventually(t, patience, "the run has begun", func() bool {
+		_, after, found := strings.Cut(v.open("/ns/default/schedules/a").body, `<a href="/ns/default/schedules/a/runs/`)
+		run, _, _ := strings.Cut(after, `"`)
+		return found && strings.Contains(v.open("/ns/default/schedules/a/runs/"+run).body, link)
+	})
+	conn, err := grpc.NewClient(v.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	started, err := workflowservice.NewWorkflowServiceClient(conn).StartWorkflowExecution(t.Context(), &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: "default", WorkflowId: "w", WorkflowType: &common.WorkflowType{Name: "Order"}, TaskQueue: &taskqueue.TaskQueue{Name: "q"}, RequestId: "1",
+		Header: &common.Header{Fields: map[string]*common.Payload{"_tracer-data": {Data: []byte(`{"traceparent":"` + parent + `"}`)}}},
+	})
+	require.NoError(t, err)
+	v.open("/ns/default/executions/w/"+started.RunId).shows(t, link)
+}
 
 // TestRunsPageByPage runs a schedule more often than a page of runs is long, and goes through them.
 func TestRunsPageByPage(t *testing.T) {

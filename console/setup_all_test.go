@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -67,7 +68,10 @@ func (i *installation) doors(t testing.TB) (doors roles.Stage, address string) {
 	i.grpc = listeners[0].Addr().String()
 	door, gateway, err := i.cluster.Gateway(roles.GatewayConfig{GRPC: listeners[0], Anonymous: true, Drain: time.Second})
 	require.NoError(t, err)
-	shown, err := i.cluster.Console(roles.ConsoleConfig{Listener: listeners[1], Gateway: gateway, Identity: "console", Drain: time.Second})
+	shown, err := i.cluster.Console(roles.ConsoleConfig{
+		Listener: listeners[1], Gateway: gateway, Identity: "console", Drain: time.Second,
+		TraceURL: `https://traces.example/explore?left=%7B"q":"` + console.TraceID + `"%7D&orgId=1`,
+	})
 	require.NoError(t, err)
 	return roles.Stage{shown, door}, listeners[1].Addr().String()
 }

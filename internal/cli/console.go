@@ -3,10 +3,13 @@ package cli
 import (
 	"context"
 	"net/netip"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/console"
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/loopback"
 	"github.com/carillon-scheduler/carillon/internal/roles"
@@ -26,6 +29,7 @@ type consoleOptions struct {
 	auth               string
 	header             string
 	proxies, hosts     []string
+	traceURL           string
 }
 
 func (o *consoleOptions) define(cmd *cobra.Command) {
@@ -43,6 +47,8 @@ func (o *consoleOptions) define(cmd *cobra.Command) {
 			"count only from there; repeatable; with a header, loopback if not given")
 		flags.StringArrayVar(&o.hosts, "console-host", nil, "answer to the name `HOST` besides those of this machine; repeatable; where people log in, "+
 			"to any")
+		flags.StringVar(&o.traceURL, "console-trace-url", "", "link traces to `URL`, where a tracing backend shows them: {trace} in it stands for "+
+			"the ID of a trace, as in http://jaeger.example:16686/trace/{trace}")
 	})
 }
 
@@ -55,6 +61,9 @@ func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig
 		return config, err
 	}
 	if config, err = o.access(loopback.IsHost(host)); err != nil {
+		return config, err
+	}
+	if config.TraceURL, err = traceURL(o.traceURL); err != nil {
 		return config, err
 	}
 	if config.TLS, err = serverTLS("console", o.cert, o.key); err != nil {
@@ -89,6 +98,21 @@ func (o *consoleOptions) access(isLoopback bool) (config roles.ConsoleConfig, er
 		config.Proxies = append(config.Proxies, prefix)
 	}
 	return config, nil
+}
+
+// traceURL checks where traces are shown. Whoever opens a page sees the address, so it must have no password.
+func traceURL(text string) (string, error) {
+	const sample = "0af7651916cd43dd8448eb211c80319c"
+	if text == "" {
+		return "", nil
+	}
+	to, err := url.Parse(strings.ReplaceAll(text, console.TraceID, sample))
+	isShown := err == nil && (to.Scheme == "http" || to.Scheme == "https") && to.Host != "" && to.User == nil
+	if !isShown || !strings.Contains(text, console.TraceID) || strings.Contains(to.Host, sample) {
+		return "", usagef("--console-trace-url: it is not where a trace is shown: use an address with http or https, without a user, that has {trace} behind the " +
+			"host for the ID of the trace, such as http://jaeger.example:16686/trace/{trace}") // it may have a password, so it is not repeated
+	}
+	return text, nil
 }
 
 // consoleCommand runs the console on its own.

@@ -89,6 +89,27 @@ func TestConsoleErrors(t *testing.T) {
 	}
 }
 
+// TestTraceURL: traces are linked by http and https only, with the ID in the path, the query or the fragment. A password is not repeated.
+func TestTraceURL(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{
+		"", "http://127.0.0.1:16686/trace/{trace}", "https://grafana.example/explore?panes=%7B%22a%22%3A%22{trace}%22%7D&orgId=1", "https://x.example/#/{trace}/{trace}",
+	} {
+		got, err := traceURL(good)
+		require.NoError(t, err, good)
+		assert.Equal(t, good, got)
+	}
+	for _, wrong := range []string{
+		"http://127.0.0.1:16686/trace", "javascript:alert('{trace}')", "ftp://x.example/{trace}", "//x.example/{trace}", "/trace/{trace}", "http:///{trace}",
+		"{trace}", "https://{trace}.example/", "https://ann:secret@x.example/{trace}", "https://x.example/%zz{trace}", "https://x.example/\n{trace}",
+	} {
+		options := consoleOptions{address: defaultConsole, auth: authAuto, traceURL: wrong}
+		_, err := options.listen(t.Context())
+		require.ErrorContains(t, err, "--console-trace-url: it is not where a trace is shown: use an address with http or https", wrong)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+}
+
 // TestWhoComesIn: nobody must log in where only this machine or a proxy comes, unless the operator says otherwise.
 func TestWhoComesIn(t *testing.T) {
 	t.Parallel()

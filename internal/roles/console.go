@@ -24,6 +24,8 @@ type ConsoleConfig struct {
 	Proxies     []netip.Prefix
 	OnlyProxies bool
 	Hosts       []string
+	// TraceURL is as in [console.Config].
+	TraceURL string
 	// Gateway answers Temporal's methods, and runs as a role of this process. Nil lets the console have one of its own, which nobody else reaches.
 	Gateway *gateway.Gateway
 	// Identity names whoever does not say who they are, for the event history.
@@ -48,7 +50,7 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 	}
 	served, err := console.New(console.Config{
 		Listener: config.Listener, TLS: config.TLS, Access: access, API: api, Conn: conn, Names: c.Names, Identity: config.Identity, Services: config.Gateway.Conn(),
-		Temporal: config.Gateway.Handler(), Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
+		Temporal: config.Gateway.Handler(), TraceURL: config.TraceURL, Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
 	})
 	if err != nil {
 		conn.Close()

@@ -35,7 +35,7 @@ func everything() values {
 		"podMonitor": values{"enabled": true},
 		"gateway":    values{"tls": values{"certSecret": "gateway", "clientCASecret": "clients"}},
 		"console": values{
-			"enabled": true, "tls": values{"certSecret": "console"},
+			"enabled": true, "tls": values{"certSecret": "console"}, "traceURL": "https://jaeger.example/trace/{trace}",
 			"ingress": values{"enabled": true, "host": "console.example", "tlsSecret": "names", "className": "nginx"},
 		},
 	}
@@ -263,6 +263,7 @@ func TestConsoleOfTheChart(t *testing.T) {
 		assert.Equal(t, hasUsers, env["CARILLON_CONSOLE_AUTH"] == "nats", name)
 		assert.NotEqual(t, env["CARILLON_CONSOLE_CERT"] == "", env["CARILLON_CONSOLE_INSECURE"] == "", name)
 		assert.Equal(t, name == "everything", len(all["Ingress"]) == 1, name)
+		assert.Equal(t, map[string]string{"everything": "https://jaeger.example/trace/{trace}"}[name], env["CARILLON_CONSOLE_TRACE_URL"], name)
 	}
 }
 
@@ -348,6 +349,7 @@ func TestChartValues(t *testing.T) {
 		"kind of credentials":      {"nats": values{"credentials": values{"kind": "token"}}},
 		"URL":                      {"nats": values{"url": "nats:4222"}},
 		"log level":                {"logLevel": "loud"},
+		"trace URL of the console": {"console": values{"traceURL": "jaeger.example/{trace}"}},
 		"ingress of the console":   {"console": values{"ingress": values{"hosts": "x"}}},
 		"TLS of the gateway":       {"gateway": values{"tls": values{"secret": "gateway"}}},
 	} {

@@ -32,6 +32,7 @@ type executionOne struct {
 	// Links are other executions and the schedule that have to do with this one, and Facts are what is known besides.
 	Links []executionLink
 	Facts []fact
+	Trace traceLink
 	// Runs and Offspring are the addresses of searches: for all runs of the workflow ID, and for the children of this run.
 	Runs, Offspring string
 	// Memo and Attributes are what whoever started it and its code have attached.
@@ -238,6 +239,7 @@ func (p *Pages) addEnds(ctx context.Context, asks *speaker.Speaker, one *executi
 	one.Result = one.allowance.long(result, one.Address+"/result")
 	one.Failure = one.allowance.long(failed, one.Address+"/result")
 	attributes := started.GetWorkflowExecutionStartedEventAttributes()
+	one.Trace = p.trace(parentOf(attributes.GetHeader()))
 	if before := attributes.GetContinuedExecutionRunId(); before != "" {
 		one.Links = append(one.Links, executionLink{"Continues", before, address(asks.Namespace(), "executions", one.ID, before)})
 	}

@@ -29,6 +29,8 @@ type Config struct {
 	First     func(*http.Request) string
 	// Who returns who somebody is, and whether they can log out. An empty name is not shown.
 	Who func(*http.Request) (name string, canLogOut bool)
+	// TraceURL is the address at which a tracing backend shows a trace, with [TraceID] in it; empty for none.
+	TraceURL string
 	// Now is the clock.
 	Now func() time.Time
 	// NewID returns IDs of requests.

@@ -119,8 +119,7 @@ type runOne struct {
 	Due, Code, Close                                             moment
 	Attempt                                                      int
 	IsOpen                                                       bool
-	// Trace is the ID of the trace that the run is part of; empty if it is not traced.
-	Trace string
+	Trace                                                        traceLink
 	// Execution is the page of the execution that the run has started; empty if it is none of a workflow.
 	Execution string
 	// Result is that of a run that has completed, and Details those of a failure, as JSON.
@@ -154,19 +153,10 @@ func (p *Pages) run(r *http.Request, asks *speaker.Speaker) (*answer, error) {
 		one.Failure, one.Details = cut(run.Failure.Message, mostText), cut(string(run.Failure.Details), mostText)
 	}
 	for i := range found.Events[:min(len(found.Events), eventsOfARun)] {
-		one.Trace = cmp.Or(one.Trace, traceOf(found.Events[i].Trace))
+		one.Trace = cmp.Or(one.Trace, p.trace(found.Events[i].Trace))
 		one.Events = append(one.Events, eventOf(&found.Events[i], now, zone))
 	}
 	return &answer{view: "run", title: "Run of " + id, data: one}, nil
-}
-
-// traceOf returns the trace ID of a traceparent; empty if it is none.
-func traceOf(parent string) string {
-	parts := strings.Split(parent, "-")
-	if len(parts) < 4 || len(parts[1]) != 32 {
-		return ""
-	}
-	return parts[1]
 }
 
 // endings are what the forms of the page of a run ask for, by the last part of their address.
