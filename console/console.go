@@ -110,7 +110,7 @@ func New(config Config) (*Console, error) {
 	if config.Temporal != nil {
 		c.mux.Handle("/", asking(config.Temporal))
 	}
-	c.server = webserver.New(c.forOurHosts(http.NewCrossOriginProtection().Handler(c.access.Around(c.mux))), config.Logger)
+	c.server = webserver.New(c.forOurHosts(http.NewCrossOriginProtection().Handler(c.asWritten(c.access.Around(c.mux)))), config.Logger)
 	c.server.TLSConfig = config.TLS
 	c.server.RegisterOnShutdown(func() { close(stop) })
 	return c, nil

@@ -7,10 +7,15 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/carillon-scheduler/carillon/console/internal/pages"
+	"github.com/carillon-scheduler/carillon/console/internal/rest"
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/loopback"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // Run serves until ctx ends. Then it finishes the requests in progress, within Config.Drain, and returns nil. It returns an error if the listener fails,
@@ -70,6 +75,20 @@ func (c *Console) forOurHosts(next http.Handler) http.Handler {
 		if !c.isOurs(hostOf(request.Host)) {
 			http.Error(w, "This server has another name: use localhost, 127.0.0.1 or [::1] on its own machine, or a name of --console-host.",
 				http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, request)
+	})
+}
+
+// asWritten refuses paths with folders in them, such as the one of a schedule ".." whose ID is not escaped. They would lead to the thing above, and a DELETE
+// would go there.
+func (c *Console) asWritten(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		isForm := request.Method == http.MethodPost && strings.HasPrefix(request.URL.Path, pages.Base)
+		if !segment.IsClean(request.URL) && (isForm || strings.HasPrefix(request.URL.Path, rest.Base+"/")) {
+			c.refuse(w, request, http.StatusNotFound, schedule.Errorf(schedule.CodeNotFound,
+				`there is nothing here: a part of the path is empty, "." or ".."; the IDs ".", ".." and "/" are written as "~.", "~.." and "~%%2F"`))
 			return
 		}
 		next.ServeHTTP(w, request)

@@ -58,14 +58,14 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/visibility": {"frontend/internal/batch", "schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
-		"console":                  {"console/internal/access", "console/internal/pages", "console/internal/rest", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/callers", "internal/loopback", "internal/webserver"},
+		"console":                  {"console/internal/access", "console/internal/pages", "console/internal/rest", "console/internal/segment", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/callers", "internal/loopback", "internal/webserver"},
 		"console/internal/access":  {"console/internal/refusal", "schedule", "internal/callers"},
 		"console/internal/refusal": {"schedule"},
 		"console/internal/speaker": {"client", "internal/callers", "subjects"},
-		"console/internal/pages": {"console/internal/readable", "console/internal/refusal", "console/internal/speaker", "execution", "schedule", "specproc/prose", "subjects",
+		"console/internal/pages": {"console/internal/readable", "console/internal/refusal", "console/internal/segment", "console/internal/speaker", "execution", "schedule", "specproc/prose", "subjects",
 			"internal/apitext", "internal/audit", "internal/deadletter", "internal/diagnosis", "internal/ical", "internal/importer", "internal/importer/crontab",
 			"internal/search/query", "internal/taskqueue"},
-		"console/internal/rest": {"console/internal/refusal", "client", "frontend", "schedule", "subjects"},
+		"console/internal/rest": {"console/internal/refusal", "console/internal/segment", "client", "frontend", "schedule", "subjects"},
 
 		"console/internal/readable": {"internal/jsontext", "internal/payload"},
 

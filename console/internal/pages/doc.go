@@ -12,7 +12,7 @@
 // IDs, notes and inputs are texts that anybody may have chosen. The templates escape them, and the content-security policy lets nothing in but the
 // files of the binary: no script, style or picture from elsewhere, and none inside a page.
 //
-// Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/speaker, execution, schedule, subjects,
+// Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/segment, console/internal/speaker, execution, schedule, subjects,
 // specproc/prose, internal/apitext, internal/audit, internal/deadletter, internal/diagnosis, internal/ical, internal/importer, internal/importer/crontab,
 // internal/search/query and internal/taskqueue. It must never decide what a frontend decides.
 package pages

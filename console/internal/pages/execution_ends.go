@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -113,7 +114,7 @@ func written(w io.Writer, text string, err error) error {
 
 // plain adds the address of a text without a page around it. An error before the first byte is a page; later, it cuts the text off.
 func (p *Pages) plain(pattern string, write func(context.Context, *http.Request, *speaker.Speaker, io.Writer) error) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	p.mux.HandleFunc(pattern, segment.Handler(pattern, func(w http.ResponseWriter, r *http.Request) {
 		out := &lateWriter{to: w, kind: "text/plain; charset=utf-8"}
 		if strings.HasSuffix(pattern, ".json") {
 			out.kind = "application/json"
@@ -130,7 +131,7 @@ func (p *Pages) plain(pattern string, write func(context.Context, *http.Request,
 		case err != nil:
 			p.problem(r, asks, err).write(w, r)
 		}
-	})
+	}))
 }
 
 // wholeWait bounds how long a text without a page is read: a history may have 50 MB.

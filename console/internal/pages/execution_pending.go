@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/carillon-scheduler/carillon/console/internal/readable"
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 )
@@ -46,7 +46,7 @@ type pendingTask struct {
 // activity returns an activity that has not ended.
 func (l *allowance) activity(a *workflow.PendingActivityInfo, base string, now time.Time) activityRow {
 	row := activityRow{
-		Address: base + "/activities/" + url.PathEscape(a.GetActivityId()), ID: l.short(a.GetActivityId()), Type: l.short(a.GetActivityType().GetName()), TaskQueue: l.short(a.GetActivityOptions().GetTaskQueue().GetName()),
+		Address: base + "/activities/" + segment.Escape(a.GetActivityId()), ID: l.short(a.GetActivityId()), Type: l.short(a.GetActivityType().GetName()), TaskQueue: l.short(a.GetActivityOptions().GetTaskQueue().GetName()),
 		State: stateOfActivity(a), Attempt: whole(a.GetAttempt()), Worker: l.short(a.GetLastWorkerIdentity()), IsPaused: a.GetPaused(),
 		Started: momentOfProto(a.GetLastStartedTime(), now), Heartbeat: momentOfProto(a.GetLastHeartbeatTime(), now),
 	}

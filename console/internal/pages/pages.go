@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -174,10 +174,10 @@ func address(namespace string, parts ...string) string {
 }
 
 func below(base, namespace string, parts ...string) string {
-	path := base + url.PathEscape(namespace)
+	path := base + segment.Escape(namespace)
 	for _, part := range parts {
 		if part != "" {
-			path += "/" + url.PathEscape(part)
+			path += "/" + segment.Escape(part)
 		}
 	}
 	return path

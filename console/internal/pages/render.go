@@ -10,10 +10,13 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -35,9 +38,22 @@ func parsed() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		all[name] = template.Must(template.New(layout).Funcs(template.FuncMap{"path": address}).ParseFS(templates, "templates/"+layout, "templates/parts/*.html", file))
+		all[name] = template.Must(template.New(layout).Funcs(template.FuncMap{"path": address, "name": nameOf}).ParseFS(templates, "templates/"+layout, "templates/parts/*.html", file))
 	}
 	return all
+}
+
+// nameOf returns an ID as people see it. One that would look like nothing is quoted, so that there is something to see and to click on.
+func nameOf(id string) string {
+	if id != "" && strings.TrimFunc(id, isBlank) == "" {
+		return strconv.QuoteToASCII(id)
+	}
+	return id
+}
+
+// isBlank reports whether a character leaves no trace. Some of them are letters for Unicode.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || !unicode.IsGraphic(r) || strings.ContainsRune("\u115f\u1160\u2800\u3164\uffa0", r)
 }
 
 // section is a group of pages in the navigation: the last part of the address of its first page in a namespace, and its name.
@@ -84,14 +100,14 @@ type maker func(*http.Request, *speaker.Speaker) (*answer, error)
 
 // page adds a page.
 func (p *Pages) page(pattern string, make maker) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	p.mux.HandleFunc(pattern, segment.Handler(pattern, func(w http.ResponseWriter, r *http.Request) {
 		asks, err := p.asks(r)
 		if err != nil {
 			p.problem(r, nil, err).write(w, r)
 			return
 		}
 		p.answered(r, asks, make).write(w, r)
-	})
+	}))
 }
 
 // asks returns who asks for a page, in the namespace of the page.

@@ -8,6 +8,6 @@
 //   - [API] serves the verbs, the live events as server-sent events, and a description in OpenAPI 3.1.
 //   - Errors are problem details (RFC 9457) with the code and the field of the native API.
 //
-// Only package console imports this one. It may import console/internal/refusal, client, frontend, schedule and subjects. It must never validate what a frontend
+// Only package console imports this one. It may import console/internal/refusal, console/internal/segment, client, frontend, schedule and subjects. It must never validate what a frontend
 // validates, and must never know a verb by name.
 package rest

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -59,7 +60,7 @@ func New(config Config) (*API, error) {
 }
 
 func (a *API) handle(method, pattern string, handler http.HandlerFunc) {
-	a.mux.HandleFunc(pattern, handler)
+	a.mux.HandleFunc(pattern, segment.Handler(pattern, handler))
 	if !slices.Contains(a.methods, method) {
 		a.methods = append(a.methods, method)
 	}
@@ -163,7 +164,7 @@ func (r *route) location(of *url.URL, said *said) string {
 	}
 	for _, id := range []string{said.ID, said.Name, said.JobID} {
 		if id != "" {
-			return path + "/" + url.PathEscape(id)
+			return path + "/" + segment.Escape(id)
 		}
 	}
 	return path
