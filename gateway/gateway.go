@@ -23,6 +23,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/callers"
 	"github.com/carillon-scheduler/carillon/internal/flood"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 )
 
@@ -148,6 +149,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.stopping, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer g.stop()
 	defer g.callers.Close()
+	defer metrics.Observe(g.limits.observe, metrics.GatewayAdmissions, metrics.GatewayLimit)()
 	if err := g.checkJudge(); err != nil {
 		closeListeners(&g.config)
 		return err

@@ -72,6 +72,8 @@ type usage struct {
 	requests, lists *rate.Limiter // nil before the first
 	// waiting are the requests that wait, by who waits: clients that wait for results must not keep out the workers that bring them.
 	waiting [workerWaits + 1]int
+	// admissions are how many requests each limit has let through or refused.
+	admissions [ofPolls + 1]admission
 }
 
 // enter admits a request of a namespace. The caller calls leave when it has been answered.
@@ -83,10 +85,12 @@ func (l *limits) enter(n *schedule.Namespace, method string, request any, now ti
 	defer l.mu.Unlock()
 	u := l.usage(n.Name)
 	limit, perSecond, field := &u.requests, cmp.Or(n.Limits.WorkflowRequestsPerSecond, schedule.DefaultWorkflowRequestsPerSecond), "workflowRequestsPerSecond"
+	counted := &u.admissions[ofRequests]
 	if listing[method] {
 		limit, perSecond, field = &u.lists, cmp.Or(n.Limits.WorkflowListsPerSecond, schedule.DefaultWorkflowListsPerSecond), "workflowListsPerSecond"
+		counted = &u.admissions[ofLists]
 	}
-	if !take(limit, perSecond, now) {
+	if !counted.note(take(limit, perSecond, now)) {
 		return nil, exhausted(enums.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace %s has had its %v requests of this second (limits.%s)", n.Name, perSecond, field)
 	}
 	who := whoWaits(request)
@@ -94,7 +98,7 @@ func (l *limits) enter(n *schedule.Namespace, method string, request any, now ti
 		return func() {}, nil
 	}
 	most := cmp.Or(n.Limits.MaxWorkflowPolls, schedule.DefaultMaxWorkflowPolls)
-	if u.waiting[who] >= most {
+	if !u.admissions[ofPolls].note(u.waiting[who] < most) {
 		return nil, exhausted(enums.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT, "%d requests of namespace %s wait already (limits.maxWorkflowPolls)", most, n.Name)
 	}
 	u.waiting[who]++

@@ -137,7 +137,10 @@ func (s *Service) findPoll(ctx context.Context, queue *offer.Queue, waiting offe
 		poller, err = s.offers.Offer(ctx, *queue, execution.NormalPatience)
 	}
 	if errors.Is(err, offer.ErrNobody) {
-		return poller, true, s.offers.Store(ctx, *queue, waiting)
+		if err = s.offers.Store(ctx, *queue, waiting); err == nil {
+			metrics.BacklogStored.Add(ctx, 1, queue.Namespace, string(queue.Kind))
+		}
+		return poller, true, err
 	}
 	return poller, false, err
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -27,6 +28,20 @@ type slot struct {
 	timer *time.Timer
 	// changed is closed when the state changes, if anybody waits for that.
 	changed chan struct{}
+}
+
+// wait waits for the turn of a workflow ID.
+func (s *slot) wait(ctx context.Context) error {
+	limit := time.NewTimer(turnLimit)
+	defer limit.Stop()
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-limit.C:
+		return errBusyWorkflow
+	}
 }
 
 // forget makes the slot know nothing.
@@ -119,6 +134,13 @@ func (s *slots) drop(oldest *slot) {
 	if oldest.timer != nil {
 		oldest.timer.Stop() // the delayed message comes instead
 	}
+}
+
+// used is which share of the memory is taken, by the number of executions or by their size.
+func (s *slots) used() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(float64(s.idle.Len())/float64(s.maxIdle), float64(s.bytes)/float64(s.maxBytes))
 }
 
 // close stops all timers.

@@ -66,14 +66,17 @@ func (s *Service) takeTurn(ctx context.Context, of *slot) error {
 	if err := ctx.Err(); err != nil {
 		return err // otherwise it would be left to chance who gets a turn that is free
 	}
-	limit := time.NewTimer(turnLimit)
-	defer limit.Stop()
-	select {
-	case of.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-limit.C:
-		return errBusyWorkflow
+	first := take(of.turn)
+	if first && take(s.working) {
+		metrics.HistoryTurnWait.Record(ctx, 0)
+		return nil
+	}
+	since := s.config.Now()
+	defer func() { metrics.HistoryTurnWait.RecordTime(ctx, s.config.Now().Sub(since)) }()
+	if !first {
+		if err := of.wait(ctx); err != nil {
+			return err
+		}
 	}
 	select {
 	case s.working <- struct{}{}:
@@ -81,6 +84,16 @@ func (s *Service) takeTurn(ctx context.Context, of *slot) error {
 	case <-ctx.Done():
 		<-of.turn
 		return ctx.Err()
+	}
+}
+
+// take puts an element into a channel if there is room for it, and if nobody waits for room.
+func take(from chan struct{}) bool {
+	select {
+	case from <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -116,6 +129,7 @@ func (s *Service) explain(ctx context.Context, of *slot, in execution.Input, ref
 func (s *Service) change(ctx context.Context, of *slot, in execution.Input) (proto.Message, error) {
 	current := false // says that the state is known to be the newest
 	for range maxTries {
+		cached := of.state != nil && of.state.Sequence > 0
 		if of.state == nil && !s.guess(of, in) {
 			if _, err := s.refresh(ctx, of); err != nil {
 				return nil, err
@@ -138,6 +152,9 @@ func (s *Service) change(ctx context.Context, of *slot, in execution.Input) (pro
 		}
 		reply, err := s.carryOut(ctx, of, d)
 		if !errors.Is(err, journal.ErrConflict) {
+			if cached && !current { // refresh counts the others
+				metrics.HistoryLoads.Add(ctx, 1, metrics.HistoryCached)
+			}
 			return reply, err
 		}
 		metrics.HistoryConflicts.Add(ctx, 1, of.key.Namespace)
@@ -230,7 +247,9 @@ func (s *Service) store(ctx context.Context, of *slot, d *execution.Decision) (i
 	defer cancel()
 	armed := s.armBeside(ctx, of, d.Arm)
 	id = s.commits.begin()
+	since := s.config.Now()
 	sequence, err := s.journals.Append(ctx, of.shard, of.key, of.state.Sequence, journal.Entry{ID: id, Data: data, Ends: d.Entry.Ends() || d.Entry.Gone()})
+	s.appended(ctx, of.shard, since, err)
 	armErr := armed()
 	switch {
 	case errors.Is(err, journal.ErrConflict):

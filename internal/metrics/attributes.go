@@ -44,6 +44,11 @@ const (
 
 	LimitRequests  = "requests"
 	LimitSchedules = "schedules"
+	LimitLists     = "lists"
+	LimitPolls     = "polls"
+
+	AdmittedYes = "admitted"
+	AdmittedNo  = "refused"
 
 	OutcomeOK       = "ok"
 	OutcomeConflict = "conflict"
@@ -90,6 +95,11 @@ const (
 	HistoryCached  = "cache"
 	HistoryTail    = "tail"
 	HistoryJournal = "journal"
+
+	UsedTurns   = "turns"
+	UsedEffects = "effects"
+	UsedOffers  = "offers"
+	UsedMemory  = "memory"
 
 	RoutedOwner   = "owner"
 	RoutedGone    = "gone"

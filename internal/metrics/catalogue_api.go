@@ -50,6 +50,17 @@ var (
 		Description: "From the arrival of a request of one of Temporal's clients until its answer. A poll takes up to a minute.",
 		Attributes:  []Attribute{{Name: "method", Means: "as above"}},
 	})
+	GatewayAdmissions = newTotal(GroupAPI, Instrument{
+		Name: "carillon.gateway.admissions", Unit: "{request}", By: byGateway,
+		Description: "Requests of Temporal's clients that a limit of their namespace let through or refused: a limit of requests or lists in a second, or " +
+			"of polls and other requests that wait at once.",
+		Attributes: []Attribute{aNamespace, oneOf("limit", LimitRequests, LimitLists, LimitPolls), oneOf("outcome", AdmittedYes, AdmittedNo)},
+	})
+	GatewayLimit = newGauge(GroupAPI, Instrument{
+		Name: "carillon.gateway.limit", Unit: "{request}", By: byGateway,
+		Description: "How many requests, or lists, of a namespace a gateway lets through in a second. It is there from the first one on.",
+		Attributes:  []Attribute{aNamespace, oneOf("limit", LimitRequests, LimitLists)},
+	})
 	GatewayActive = newUpDown(GroupAPI, Instrument{
 		Name: "carillon.gateway.active_requests", Unit: "{request}", By: byGateway,
 		Description: "Requests of Temporal's clients that are being answered, polls that wait among them.",

@@ -22,9 +22,24 @@ var (
 	})
 	HistoryLoads = newCounter(GroupExecutions, Instrument{
 		Name: "carillon.history.loads", Unit: "{execution}", By: byHistory,
-		Description: "How an execution was found for a request: in the memory of the process, with entries that others had added, or in its " +
-			"journal.",
+		Description: "How an execution was found for a request or a message: in the memory of the process, with entries that others had added, or in its " +
+			"journal. A start that finds no execution does not count.",
 		Attributes: []Attribute{oneOf("from", HistoryCached, HistoryTail, HistoryJournal)},
+	})
+	HistoryTurnWait = newHistogram(GroupExecutions, Instrument{
+		Name: "carillon.history.turn.wait", Unit: "s", By: byHistory, Buckets: requestBuckets,
+		Description: "How long a request or a message waited for its turn: until nothing else worked on its execution, and the process had room for it.",
+	})
+	HistoryAppend = newHistogram(GroupExecutions, Instrument{
+		Name: "carillon.history.append.duration", Unit: "s", By: byHistory, Buckets: requestBuckets,
+		Description: "How long it took to append an entry to a journal. Each stream has the journals of one shard.",
+		Attributes:  []Attribute{aStream, oneOf("outcome", OutcomeOK, OutcomeConflict, OutcomeError)},
+	})
+	HistoryUsed = newGauge(GroupExecutions, Instrument{
+		Name: "carillon.history.limit.used", Unit: "1", By: byHistory,
+		Description: "Which share is in use of what a process may do at once, from 0 to 1: of the executions that are worked on, of the entries whose work " +
+			"is not done, of the tasks that are offered, and of the memory for executions.",
+		Attributes: []Attribute{oneOf("limit", UsedTurns, UsedEffects, UsedOffers, UsedMemory)},
 	})
 	HistoryRouted = newCounter(GroupExecutions, Instrument{
 		Name: "carillon.history.routed", Unit: "{request}", By: "gateway, matching, invoker",

@@ -29,6 +29,11 @@ var (
 			"take goes to the ordinary queue, and another worker has to read the whole history.",
 		Attributes: []Attribute{aNamespace, oneOf("outcome", StickyTaken, StickyMissed)},
 	})
+	BacklogStored = newCounter(GroupTasks, Instrument{
+		Name: "carillon.backlog.stored", Unit: "{task}", By: byHistory,
+		Description: "New tasks that no poll took, and that were put into the backlog.",
+		Attributes:  []Attribute{aNamespace, aTaskKind},
+	})
 	BacklogSettled = newCounter(GroupTasks, Instrument{
 		Name: "carillon.backlog.settled", Unit: "{task}", By: byMatching,
 		Description: "Tasks taken from the backlog: started, forgotten because nobody wants them any more, returned because no poll was free, " +

@@ -47,7 +47,7 @@ const (
 type Instrument struct {
 	// Name is its name in OpenTelemetry: words and dots.
 	Name string
-	// Unit is in UCUM, such as "s", "By" or "{run}"; empty for a number without a unit.
+	// Unit is in UCUM, such as "s", "By" or "{run}"; "1" for a share from 0 to 1; empty for another number without a unit.
 	Unit string
 	// Description is one sentence.
 	Description string
@@ -118,6 +118,8 @@ func unitSuffix(unit string) string {
 		return "_seconds"
 	case "By":
 		return "_bytes"
+	case "1":
+		return "_ratio" // of a gauge
 	}
 	return "" // of {things}
 }

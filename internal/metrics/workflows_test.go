@@ -90,11 +90,11 @@ func newFlows(t *testing.T) *flows {
 func queueOf(name string) *taskqueuepb.TaskQueue { return &taskqueuepb.TaskQueue{Name: name} }
 
 // start starts a workflow. History may not have subscribed yet.
-func (f *flows) start(id string) {
+func (f *flows) start(id, queue string) {
 	f.Helper()
 	f.eventually("it is started", func(collected) bool {
 		_, err := f.api.StartWorkflowExecution(f.Context(), &workflowservice.StartWorkflowExecutionRequest{
-			Namespace: "default", WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: "greet"}, TaskQueue: queueOf("flows"),
+			Namespace: "default", WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: "greet"}, TaskQueue: queueOf(queue),
 			RequestId: "start-" + id, Identity: "test",
 		})
 		return err == nil
@@ -143,13 +143,15 @@ func (f *flows) respond(task *workflowservice.PollWorkflowTaskQueueResponse, com
 // TestWorkflows runs workflows through a gateway and looks at the metrics of what they do. It is not parallel, as TestSystem is not.
 func TestWorkflows(t *testing.T) {
 	f := newFlows(t)
-	f.start("w")
+	f.start("w", "flows")
 	f.requireBacklog()
 	task := f.workflowTask("flows")
 	f.requireStarted()
 	f.respond(task)
 	f.requireSticky()
 	f.requireHistory()
+	f.requireFound()
+	f.requireLimits()
 	f.requireOneOfTwo()
 	f.requireLost()
 	f.requireRecovered()
@@ -164,7 +166,8 @@ func (f *flows) requireBacklog() {
 		return c.value(metrics.BacklogTasks.Instrument, queue...) == 1 &&
 			c.of(metrics.BacklogAge.Instrument, queue...).value > 0 &&
 			c.value(metrics.BacklogPolled.Instrument, queue...) == 0 &&
-			c.value(metrics.Offers.Instrument, "source", "new", "outcome", "nobody") >= 1
+			c.value(metrics.Offers.Instrument, "source", "new", "outcome", "nobody") >= 1 &&
+			c.value(metrics.BacklogStored.Instrument, "namespace", "default", "kind", "workflow") == 1
 	})
 }
 
@@ -219,6 +222,34 @@ func (f *flows) requireHistory() {
 			c.value(metrics.GatewayRequests.Instrument, "method", "SignalWorkflowExecution", "code", "OK") == 2 &&
 			c.of(metrics.GatewayDuration.Instrument, "method", "DescribeWorkflowExecution").count == 1
 	})
+}
+
+// requireFound: requests to the owner of an execution find it in its memory, after they have waited for their turn, and append to the stream of its shard.
+func (f *flows) requireFound() {
+	f.Helper()
+	f.start("found", "unserved")
+	cached, before := []string{"from", "cache"}, f.collect()
+	f.eventually("a signal has found the execution in memory", func(c collected) bool {
+		f.signal("found")
+		return c.value(metrics.HistoryLoads.Instrument, cached...) > before.value(metrics.HistoryLoads.Instrument, cached...)
+	})
+	c := f.collect()
+	assert.Greater(f, c.of(metrics.HistoryTurnWait.Instrument).count, before.of(metrics.HistoryTurnWait.Instrument).count)
+	assert.Positive(f, c.of(metrics.HistoryAppend.Instrument, "stream", f.names.JournalStream(0), "outcome", "ok").count)
+}
+
+// requireLimits: what a process does at once, and what a namespace asks for, are seen beside their limits.
+func (f *flows) requireLimits() {
+	f.Helper()
+	f.eventually("the memory is in use", func(c collected) bool {
+		used := c.of(metrics.HistoryUsed.Instrument, "limit", "memory").value
+		return used > 0 && used < 1 && len(c[metrics.HistoryUsed.Name]) == len(metrics.HistoryUsed.Attributes[0].Values)
+	})
+	c := f.collect()
+	admitted := []string{"namespace", "default", "limit", "requests", "outcome", "admitted"}
+	assert.Positive(f, c.value(metrics.GatewayAdmissions.Instrument, admitted...))
+	assert.EqualValues(f, schedule.DefaultWorkflowRequestsPerSecond,
+		c.of(metrics.GatewayLimit.Instrument, "namespace", "default", "limit", "requests").value)
 }
 
 // entries is how many entries the journal of a workflow has.
