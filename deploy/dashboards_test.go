@@ -106,7 +106,7 @@ func (d *dashboard) allPanels() []panel {
 func TestDashboards(t *testing.T) {
 	t.Parallel()
 	all := loadDashboards(t)
-	assert.Equal(t, []string{"carillon-internals", "carillon-overview", "carillon-schedule", "carillon-task-queue", "carillon-workflows"},
+	assert.Equal(t, []string{"carillon-internals", "carillon-key-figures", "carillon-overview", "carillon-schedule", "carillon-task-queue", "carillon-workflows"},
 		slices.Sorted(maps.Keys(all)))
 	for file, d := range all {
 		assert.Equal(t, file, d.UID, "a dashboard is found by its UID, in links too")
