@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -157,7 +158,8 @@ func TestPagesOfRunsAreAccessible(t *testing.T) {
 	of := browser(t)
 	v := visitAll(t)
 	v.make(t, "a", daily)
-	_, err := v.api.TriggerAndWait(t.Context(), schedule.TriggerRequest{ID: "a"})
+	traced := telemetry.WithTraceparent(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	reply, err := v.api.TriggerAndWait(traced, schedule.TriggerRequest{ID: "a"})
 	require.NoError(t, err)
 	_, err = v.api.Skip(t.Context(), schedule.SkipRequest{ID: "a", Skip: schedule.Skip{Count: 1}})
 	require.NoError(t, err)
@@ -167,6 +169,7 @@ func TestPagesOfRunsAreAccessible(t *testing.T) {
 	for _, path := range []string{
 		"/ns/default/schedules", "/ns/default/schedules/a", "/ns/default/schedules/a/calendar", "/ns/default/schedules/a/runs", "/ns/default/runs",
 		"/ns/default/schedules/a/history", "/ns/default/schedules/a/audit?from=&to=", "/ns/default/jobs", "/ns/default/jobs/" + job.JobID,
+		"/ns/default/schedules/a/runs/" + reply.Run.RunID,
 	} {
 		j.goes(path)
 		j.isAccessible(axe, path)

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -292,10 +293,14 @@ func TestPagesAreAccessible(t *testing.T) {
 	v := visit(t)
 	v.make(t, "a", daily)
 	require.NoError(t, v.api.Pause(t.Context(), "a", "note"))
+	v.letter(t, "a", 1)
+	dates := url.Values{"name": {"germany"}, "text": {"dates: [2027-01-01]\nwindows: [{from: 2027-02-01T00:00:00Z, to: 2027-02-02T00:00:00Z}]"}, "do": {"write"}}
+	require.Contains(t, v.submit("/ns/default/new-calendar", dates).body, "The calendar is there.")
 	v.areAccessible(t, of, axe, append([]string{
 		"/ns/default/schedules", "/ns/default/schedules?query=nonsense", "/ns/default/schedules/a", "/ns/default/schedules/a/edit", "/ns/default/new-schedule",
 		"/ns/default/new-schedule?as=text", "/ns/default/new-schedule?as=crontab", "/ns/default/runs?status=failed", "/ns/default/nothing",
 		"/ns/default/schedules/a/trigger", "/ns/default/schedules/a/backfill", "/ns/default/schedules/a/copy", "/ns/default/schedule-counts", "/ns/default/jobs",
+		"/ns/default/dead-letters/1", "/ns/default/calendars/germany", "/ns/default/calendars/germany/edit",
 	}, operationPages...)...)
 }
 
