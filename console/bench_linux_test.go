@@ -16,10 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // many makes schedules: 1,000, or as many as CARILLON_BENCH_SCHEDULES says. They do nothing by themselves.
@@ -29,21 +25,7 @@ func (i *installation) many(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("CARILLON_BENCH_SCHEDULES")); err == nil {
 		count = n
 	}
-	var group errgroup.Group
-	group.SetLimit(64)
-	for n := range count {
-		group.Go(func() error {
-			_, err := i.api.Create(b.Context(), schedule.CreateRequest{ID: fmt.Sprintf("report-%06d", n), Schedule: schedule.Schedule{
-				Spec: daily, Action: schedule.Action{Type: "log", TaskQueue: "default"}, State: schedule.State{Paused: n%10 == 0},
-			}})
-			return err
-		})
-	}
-	require.NoError(b, group.Wait())
-	natstest.Eventually(b, 10*time.Minute, "a search finds them all", func() bool {
-		found, err := i.api.CountMatching(b.Context(), schedule.CountRequest{Query: `type = "log"`})
-		return err == nil && found.Count == count
-	})
+	i.fill(b, count)
 }
 
 // opened opens a page, as a person or as a page that keeps itself up to date, and returns how many bytes it has.
