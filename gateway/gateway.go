@@ -39,6 +39,8 @@ const (
 	// pingAfter is when the gateway asks a silent client whether it is alive, and pingTimeout how long it waits for the answer.
 	pingAfter   = time.Minute
 	pingTimeout = 10 * time.Second
+	// handshakeTimeout is how long a client may take until it has a connection. A stop waits for those that have none yet.
+	handshakeTimeout = 5 * time.Second
 )
 
 // Gateway serves Temporal's clients. [New] makes one.
@@ -130,6 +132,7 @@ func (g *Gateway) options() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.UnaryInterceptor(g.intercept),
 		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: maxAge, MaxConnectionAgeGrace: ageGrace, Time: pingAfter, Timeout: pingTimeout,

@@ -15,6 +15,6 @@
 //
 // Connections and answers are kept for a while, in memory and bounded: see [Callers]. Credentials are not logged, and are no text of an error.
 //
-// Only the gateway and the console import this package, and internal/roles, which brings them together. It may import client, schedule, subjects, internal/bus and
+// Only the gateway and the console import this package, internal/roles, which brings them together, and internal/cli for the connections of both. It may import client, schedule, subjects, internal/bus and
 // internal/flood. It must never know which method needs which right.
 package callers

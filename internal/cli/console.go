@@ -30,6 +30,7 @@ type consoleOptions struct {
 	header             string
 	proxies, hosts     []string
 	traceURL           string
+	connections        connections
 }
 
 func (o *consoleOptions) define(cmd *cobra.Command) {
@@ -49,6 +50,7 @@ func (o *consoleOptions) define(cmd *cobra.Command) {
 			"to any")
 		flags.StringVar(&o.traceURL, "console-trace-url", "", "link traces to `URL`, where a tracing backend shows them: {trace} in it stands for "+
 			"the ID of a trace, as in http://jaeger.example:16686/trace/{trace}")
+		o.connections.define(flags, "console", consoleConnections, "; proxies of --console-proxy-from may have them all")
 	})
 }
 
@@ -75,6 +77,9 @@ func (o *consoleOptions) listen(ctx context.Context) (config roles.ConsoleConfig
 			"proxy with a certificate by --console-proxy-from, or --console-insecure to do without encryption", o.address)
 	}
 	config.Listener, err = listen(ctx, "console", o.address, "name another address by --console, or do without by --console off")
+	if err == nil {
+		config.Listener = o.connections.bound(config.Listener, config.Proxies)
+	}
 	return config, err
 }
 

@@ -35,6 +35,7 @@ type gatewayOptions struct {
 	cert, key, ca string
 	insecure      bool
 	auth          string
+	connections   connections
 }
 
 // The ways in which a gateway lets clients in: see the flag grpc-auth.
@@ -57,6 +58,7 @@ func (o *gatewayOptions) define(cmd *cobra.Command, http string) {
 		flags.Var(flagconf.NewEnum(&o.auth, authAuto, authNATS, authNone), "grpc-auth", "let clients in by `MODE`: nats demands the credentials "+
 			"of a NATS user, whose permissions count; none lets everybody do everything; auto is none if only this machine or clients with a "+
 			"certificate (--grpc-client-ca) get in, and nats otherwise")
+		o.connections.define(flags, "grpc", grpcConnections, "")
 	})
 }
 
@@ -91,7 +93,11 @@ func (o *gatewayOptions) open(ctx context.Context, flag, address string) (net.Li
 		return nil, usagef("--%s: %s can be reached from other machines: give --grpc-cert and --grpc-key for that, or --grpc-insecure to "+
 			"do without encryption", flag, address)
 	}
-	return listen(ctx, flag, address, "name another address by --"+flag+", or do without by --"+flag+" off")
+	listener, err := listen(ctx, flag, address, "name another address by --"+flag+", or do without by --"+flag+" off")
+	if err != nil {
+		return nil, err
+	}
+	return o.connections.bound(listener, nil), nil
 }
 
 // hostOf returns the host of the address of a flag, which is such as another one.

@@ -1,5 +1,5 @@
-// Package webserver makes the HTTP servers that people and programs come to: the console, and the gateway. It imports nothing of Carillon. It must never
-// know what is served.
+// Package webserver makes the HTTP servers that people and programs come to: the console, and the gateway; and it bounds their connections. It imports
+// nothing of Carillon. It must never know what is served.
 package webserver
 
 import (

@@ -298,9 +298,12 @@ func (a *Access) Stream(r *http.Request) (leave func(), err error) {
 	if user == nil {
 		user = a.networkOf(r)
 	}
-	leave, allowed := a.streams.enter(user)
+	client := visitor.Asker.Client
+	client.Address = a.addressOf(r)
+	leave, allowed := a.streams.enter(user, owner(client.Owner()))
 	if !allowed {
-		return nil, schedule.Errorf(schedule.CodeResourceExhausted, "this user has %d live streams of events already: end one", maxStreams)
+		return nil, schedule.Errorf(schedule.CodeResourceExhausted,
+			"this user has %d live streams of events already, or all of its account or network %d: end one", maxStreams, maxStreamsOfOwner)
 	}
 	return leave, nil
 }

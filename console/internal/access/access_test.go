@@ -124,19 +124,28 @@ func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	var s streams
 	for range maxStreams - 1 {
-		_, allowed := s.enter("a")
+		_, allowed := s.enter("a", "x")
 		require.True(t, allowed)
 	}
-	leave, allowed := s.enter("a")
+	leave, allowed := s.enter("a", "x")
 	require.True(t, allowed)
-	_, allowed = s.enter("a")
+	_, allowed = s.enter("a", "x")
 	assert.False(t, allowed)
-	other, allowed := s.enter("b")
+	other, allowed := s.enter("b", "y")
 	assert.True(t, allowed)
 	other()
-	assert.Len(t, s.of, 1)
+	assert.Len(t, s.of, 2)
 	leave()
-	_, allowed = s.enter("a")
+	_, allowed = s.enter("a", "x")
+	assert.True(t, allowed)
+
+	for n := range maxStreamsOfOwner {
+		_, allowed = s.enter(n, "minted")
+		require.True(t, allowed)
+	}
+	_, allowed = s.enter("one more", "minted")
+	assert.False(t, allowed, "an account has no more for having many users")
+	_, allowed = s.enter("b", "y")
 	assert.True(t, allowed)
 }
 

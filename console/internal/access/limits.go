@@ -15,8 +15,10 @@ const (
 	// A network may fail to log in loginsAtOnce times, and once more every loginPause. Attempts that have not ended count as failed.
 	loginsAtOnce = 10
 	loginPause   = 5 * time.Second
-	// maxStreams is how many live streams of events one user may have.
-	maxStreams = 50
+	// maxStreams is how many live streams of events one user may have, and maxStreamsOfOwner all users with the same [callers.Client.Owner] together:
+	// each stream keeps a connection.
+	maxStreams        = 50
+	maxStreamsOfOwner = 500
 	// maxBuckets is how many senders are told apart. All others count as one.
 	maxBuckets = 4096
 )
@@ -68,28 +70,34 @@ func (l *limiter) enter(sender any, now time.Time) *rate.Limiter {
 	return l.of[sender]
 }
 
-// streams counts live streams by their users. The zero value is ready. It is safe for concurrent use.
+// streams counts live streams by their users, and by the owners of these. The zero value is ready. It is safe for concurrent use.
 type streams struct {
 	mu sync.Mutex
 	of map[any]int
 }
 
-// enter begins a stream, unless its user has too many. leave must follow.
-func (s *streams) enter(user any) (leave func(), allowed bool) {
+// owner is who stands behind a user, and has streams of its own limit.
+type owner string
+
+// enter begins a stream, unless its user or the owner has too many. leave must follow.
+func (s *streams) enter(user any, of owner) (leave func(), allowed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[user] >= maxStreams {
+	if s.of[user] >= maxStreams || s.of[of] >= maxStreamsOfOwner {
 		return nil, false
 	}
 	if s.of == nil {
 		s.of = map[any]int{}
 	}
 	s.of[user]++
+	s.of[of]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.of[user]--; s.of[user] == 0 {
-			delete(s.of, user)
+		for _, one := range []any{user, of} {
+			if s.of[one]--; s.of[one] == 0 {
+				delete(s.of, one)
+			}
 		}
 	}, true
 }
