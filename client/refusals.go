@@ -31,9 +31,8 @@ type Refusals struct {
 
 // waiting is something that NATS may refuse.
 type waiting struct {
-	// subject is that of a message or of a subscription. With isPrefix it is how such subjects begin.
-	subject  string
-	isPrefix bool
+	// subjects are those of messages or of a subscription. Refusals.mu guards them.
+	subjects map[string]struct{}
 	tell     func(error)
 }
 
@@ -55,7 +54,7 @@ func (r *Refusals) Handle(conn *nats.Conn, _ *nats.Subscription, err error) {
 		r.deaf, r.since = refused, conn.Stats().Reconnects
 	}
 	for w := range r.waiting {
-		if isDeaf || w.subject == subject || w.isPrefix && strings.HasPrefix(subject, w.subject) {
+		if _, found := w.subjects[subject]; isDeaf || found {
 			w.tell(refused)
 		}
 	}
@@ -86,17 +85,26 @@ func inboxes(conn *nats.Conn) string {
 	return conn.Opts.InboxPrefix + "."
 }
 
-// Guard returns a context that ends when NATS refuses the user of the connection a message whose subject begins with a prefix; the cause of its end is an
-// [ErrPermissionDenied] then. It is for requests that a library makes over the connection, such as those to JetStream. It does not know whose request it was:
-// all contexts with the prefix end. stop must be called.
-func (r *Refusals) Guard(ctx context.Context, conn *nats.Conn, prefix string) (guarded context.Context, stop func()) {
+// Guard returns a context that ends when NATS refuses the user of the connection a message on one of some subjects; the cause of its end is an
+// [ErrPermissionDenied] then. sends names a subject before a message is sent there. It is for requests that a library makes over the connection, such as
+// those to JetStream. stop must be called. sends may be called after that, and by several goroutines at once.
+func (r *Refusals) Guard(ctx context.Context, conn *nats.Conn) (guarded context.Context, sends func(subject string), stop func()) {
 	guarded, end := context.WithCancelCause(ctx)
-	forget, err := r.wait(conn, &waiting{prefix, true, end})
+	if r == nil {
+		return guarded, func(string) {}, func() { end(nil) }
+	}
+	one := &waiting{map[string]struct{}{}, end}
+	forget, err := r.wait(conn, one)
 	if err != nil {
 		end(err)
-		return guarded, func() {}
+		return guarded, func(string) {}, func() {}
 	}
-	return guarded, func() {
+	sends = func(subject string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		one.subjects[subject] = struct{}{}
+	}
+	return guarded, sends, func() {
 		forget()
 		end(nil)
 	}
@@ -104,7 +112,7 @@ func (r *Refusals) Guard(ctx context.Context, conn *nats.Conn, prefix string) (g
 
 // await calls tell, in another goroutine, if NATS refuses a subject, until forget is called. It returns an error if NATS has refused all answers.
 func (r *Refusals) await(conn *nats.Conn, subject string, tell func(error)) (forget func(), err error) {
-	return r.wait(conn, &waiting{subject, false, tell})
+	return r.wait(conn, &waiting{map[string]struct{}{subject: {}}, tell})
 }
 
 func (r *Refusals) wait(conn *nats.Conn, one *waiting) (forget func(), err error) {

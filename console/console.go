@@ -34,7 +34,7 @@ type Config struct {
 	TLS *tls.Config
 	// Access says who gets in, and in whose name they act.
 	Access Access
-	// API speaks for the process, by the connection Conn and with the name Identity.
+	// API speaks for the process, by the connection Conn and with the name Identity. The console hears the errors of Conn before its error handler.
 	API      *client.Client
 	Conn     *nats.Conn
 	Identity string
@@ -84,8 +84,7 @@ type Console struct {
 	process *speaker.Speaker
 }
 
-// New returns a console that does nothing until Run is called. An error means that the connection has no JetStream, or that the table of verbs
-// contradicts itself; then the listener is closed.
+// New returns a console that does nothing until Run is called. An error means that the table of verbs contradicts itself; then the listener is closed.
 func New(config Config) (*Console, error) {
 	if config.Now == nil {
 		config.Now = time.Now //permit:time.Now the default of the configuration
@@ -96,12 +95,11 @@ func New(config Config) (*Console, error) {
 		IsPage: c.isPage, ShowLogin: c.showLogin, Refuse: c.refuse, Now: config.Now, Logger: config.Logger,
 	})
 	stop := make(chan struct{})
-	own, err1 := c.own()
-	api, err2 := c.api(stop)
-	if err := errors.Join(err1, err2); err != nil {
+	api, err := c.api(stop)
+	if err != nil {
 		return nil, errors.Join(err, config.Listener.Close())
 	}
-	c.process = own
+	c.process = c.own()
 	c.mux.Handle(rest.Base+"/", api)
 	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, TraceURL: config.TraceURL, Now: config.Now, NewID: uuid.NewString})
 	for _, path := range pagePaths {
@@ -153,11 +151,18 @@ func asking(next http.Handler) http.Handler {
 	})
 }
 
-// own returns a speaker for the process.
-func (c *Console) own() (*speaker.Speaker, error) {
+// own returns a speaker for the process. It hears what NATS refuses the process, before the error handler that the connection has.
+func (c *Console) own() *speaker.Speaker {
+	refusals, next := &client.Refusals{}, c.config.Conn.ErrorHandler()
+	c.config.Conn.SetErrorHandler(func(conn *nats.Conn, of *nats.Subscription, err error) {
+		refusals.Handle(conn, of, err)
+		if next != nil {
+			next(conn, of, err)
+		}
+	})
 	return speaker.New(speaker.Config{
 		API: c.config.API, Conn: c.config.Conn, Temporal: c.config.Services, Asker: callers.Asker{IsProcess: true}, Names: c.config.Names,
-		Identity: c.config.Identity,
+		Identity: c.config.Identity, Refusals: refusals,
 	})
 }
 
@@ -212,7 +217,7 @@ func (c *Console) speakerOf(visitor *access.Visitor) (*speaker.Speaker, error) {
 	return speaker.New(speaker.Config{
 		API: api, Conn: visitor.Connection.Conn, Temporal: c.config.Services, Asker: visitor.Asker, Names: c.config.Names, Identity: visitor.Name,
 		Refusals: visitor.Connection.Refusals,
-	})
+	}), nil
 }
 
 // namespace returns the one that whoever has sent a request sees first.

@@ -82,7 +82,7 @@ func TestNowWithFewRights(t *testing.T) {
 	clerk.make(t, "report", daily)
 	got := clerk.open("/ns/default/now")
 	assert.Equal(t, 200, got.status)
-	assert.Contains(t, got.body, "you may not look at the installation")
+	assert.Contains(t, got.body, "NATS does not let this user publish on $JS.API.INFO")
 	assert.Contains(t, got.body, "none failed, 0 running")
 	assert.Contains(t, got.body, "Nothing is due in the next hour.")
 	assert.Equal(t, 403, clerk.open("/ns/default/cluster").status)

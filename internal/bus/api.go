@@ -10,13 +10,19 @@ import (
 )
 
 // Ask sends a request to the JetStream API that nats.go has no function for, and returns the answer, which may be a refusal. The verb is
-// the subject without the prefix of the API, such as "STREAM.INFO.EVENTS". Ask waits until ctx ends; a ctx without an end waits forever.
+// the subject without the prefix of the API, such as "STREAM.INFO.EVENTS". Ask waits until ctx ends; a ctx without an end waits forever. A trace of js is told
+// of the request, as of those that nats.go makes.
 func Ask(ctx context.Context, js jetstream.JetStream, verb string, request any) (*nats.Msg, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
-	return js.Conn().RequestWithContext(ctx, APIPrefix(js.Options())+verb, body)
+	options := js.Options()
+	subject := APIPrefix(options) + verb
+	if trace := options.ClientTrace; trace != nil && trace.RequestSent != nil {
+		trace.RequestSent(subject, body)
+	}
+	return js.Conn().RequestWithContext(ctx, subject, body)
 }
 
 // APIPrefix returns the prefix of the subjects of the JetStream API for a connection with options. It ends with a dot.

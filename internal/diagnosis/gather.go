@@ -57,7 +57,6 @@ func (g *gatherer) server(ctx context.Context) {
 	n := &g.facts.NATS
 	n.URL, n.Server, n.Version = g.Conn.ConnectedUrlRedacted(), g.Conn.ConnectedServerName(), g.Conn.ConnectedServerVersion()
 	n.Cluster, n.Servers, n.StoreLimit = g.Conn.ConnectedClusterName(), g.Conn.DiscoveredServers(), -1
-	n.Others = g.others()
 	began := g.Now()
 	account, err := g.JS.AccountInfo(ctx)
 	n.RoundTrip = g.Now().Sub(began)
@@ -69,6 +68,9 @@ func (g *gatherer) server(ctx context.Context) {
 		n.JetStream = true // some answer may have come; the next requests will show
 		n.Unanswered = err.Error()
 		g.problem("account", err)
+	}
+	if ctx.Err() == nil {
+		n.Others = g.others()
 	}
 }
 

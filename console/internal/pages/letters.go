@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -63,11 +65,11 @@ type letterMaker func(*http.Request, *speaker.Speaker, *deadletter.Reader) (*ans
 // ofLetters makes a page about dead letters. What NATS does not let the user ask refuses the page at once.
 func ofLetters(make letterMaker) maker {
 	return func(r *http.Request, asks *speaker.Speaker) (made *answer, err error) {
-		err = asks.AskJetStream(r.Context(), func(ctx context.Context) error {
-			if err := mayLook(ctx, asks); err != nil {
+		err = asks.AskJetStream(r.Context(), func(ctx context.Context, js jetstream.JetStream) error {
+			if err := answers(ctx, js); err != nil {
 				return err
 			}
-			made, err = make(r.WithContext(ctx), asks, deadletter.NewReader(asks.JS, asks.Names).As(asks.Identity))
+			made, err = make(r.WithContext(ctx), asks, deadletter.NewReader(js, asks.Names).As(asks.Identity))
 			return err
 		})
 		return made, err

@@ -43,25 +43,26 @@ func (p *Pages) health(ctx context.Context, asks *speaker.Speaker) (*diagnosis.F
 		return nil, err
 	}
 	return ask(ctx, p.facts, installation, func(ctx context.Context) (*diagnosis.Facts, error) {
-		if err := mayLook(ctx, asks); err != nil {
-			return nil, err
-		}
-		facts, err := diagnosis.Gather(ctx, diagnosis.Config{Conn: asks.Conn, JS: asks.JS, Names: asks.Names, Now: p.config.Now})
+		var facts *diagnosis.Facts
+		err := asks.AskJetStream(ctx, func(ctx context.Context, js jetstream.JetStream) error {
+			err := answers(ctx, js)
+			if err == nil {
+				facts, err = diagnosis.Gather(ctx, diagnosis.Config{Conn: asks.Conn, JS: js, Names: asks.Names, Now: p.config.Now})
+			}
+			return err
+		})
 		return facts, ofNATS(err)
 	})
 }
 
-// lookWait is how long JetStream has to say who somebody is. NATS does not answer what somebody may not ask.
-const lookWait = 1500 * time.Millisecond
+// streamWait is how long JetStream has to answer at all.
+const streamWait = 1500 * time.Millisecond
 
-// mayLook returns why a user cannot look at JetStream; nil if they can.
-func mayLook(ctx context.Context, asks *speaker.Speaker) error {
-	ctx, cancel := context.WithTimeout(ctx, lookWait)
+// answers returns why JetStream does not answer; nil if it does. Pages with many requests ask first, so that they do not wait for each of them.
+func answers(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, streamWait)
 	defer cancel()
-	_, err := asks.JS.AccountInfo(ctx)
-	if last := asks.Conn.LastError(); errors.Is(err, context.DeadlineExceeded) && errors.Is(last, nats.ErrPermissionViolation) {
-		return schedule.Errorf(schedule.CodePermissionDenied, "you may not look at the installation: %v", last)
-	}
+	_, err := js.AccountInfo(ctx)
 	return ofNATS(err)
 }
 

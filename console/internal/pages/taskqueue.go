@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"go.temporal.io/api/enums/v1"
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -92,8 +93,8 @@ func (q *queueOne) addWorkers(ctx context.Context, asks *speaker.Speaker, now ti
 	for _, w := range workers.GetWorkers() {
 		q.Workers = append(q.Workers, workerOf(w, now))
 	}
-	_ = asks.AskJetStream(ctx, func(ctx context.Context) error { // without it, that part is missing
-		status, err := taskqueue.Look(ctx, asks.JS, asks.Names, asks.Namespace(), q.Name)
+	_ = asks.AskJetStream(ctx, func(ctx context.Context, js jetstream.JetStream) error { // without it, that part is missing
+		status, err := taskqueue.Look(ctx, js, asks.Names, asks.Namespace(), q.Name)
 		if err == nil {
 			q.Native = nativeOf(&status, now)
 		}

@@ -128,9 +128,9 @@ var queueSources = map[string]func(context.Context, *speaker.Speaker, *queueSet)
 }
 
 // byJetStream is a source that asks JetStream.
-func byJetStream(source func(context.Context, *speaker.Speaker, *queueSet) error) func(context.Context, *speaker.Speaker, *queueSet) error {
+func byJetStream(source func(context.Context, jetstream.JetStream, *speaker.Speaker, *queueSet) error) func(context.Context, *speaker.Speaker, *queueSet) error {
 	return func(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
-		return asks.AskJetStream(ctx, func(ctx context.Context) error { return source(ctx, asks, found) })
+		return asks.AskJetStream(ctx, func(ctx context.Context, js jetstream.JetStream) error { return source(ctx, js, asks, found) })
 	}
 }
 
@@ -146,8 +146,8 @@ func queuesOfExecutions(ctx context.Context, asks *speaker.Speaker, found *queue
 	return err
 }
 
-func queuesOfBacklog(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
-	stream, err := asks.JS.Stream(ctx, asks.Names.BacklogStream())
+func queuesOfBacklog(ctx context.Context, js jetstream.JetStream, asks *speaker.Speaker, found *queueSet) error {
+	stream, err := js.Stream(ctx, asks.Names.BacklogStream())
 	if err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func queuesOfWorkers(ctx context.Context, asks *speaker.Speaker, found *queueSet
 	return err
 }
 
-func queuesOfRuns(ctx context.Context, asks *speaker.Speaker, found *queueSet) error {
-	all, err := taskqueue.All(ctx, asks.JS, asks.Names)
+func queuesOfRuns(ctx context.Context, js jetstream.JetStream, asks *speaker.Speaker, found *queueSet) error {
+	all, err := taskqueue.All(ctx, js, asks.Names)
 	for i := range all {
 		if all[i].Namespace == asks.Namespace() {
 			found.change(all[i].Name, func(row *queueRow) { row.Native = &all[i].Status })

@@ -26,9 +26,8 @@ type Speaker struct {
 	// Workflows and Operator make requests of Temporal's API. They name the namespace themselves.
 	Workflows workflowservice.WorkflowServiceClient
 	Operator  operatorservice.OperatorServiceClient
-	// Conn is a connection of the user, and JS the same for streams. Names are those of the installation.
+	// Conn is a connection of the user. Requests to JetStream go through AskJetStream. Names are those of the installation.
 	Conn  *nats.Conn
-	JS    jetstream.JetStream
 	Names subjects.Names
 	// Identity names the user in the event history.
 	Identity string
@@ -51,18 +50,14 @@ type Config struct {
 	Refusals *client.Refusals
 }
 
-// New returns a speaker for the namespace of the client. It fails if the connection has no JetStream.
-func New(config Config) (*Speaker, error) {
-	js, err := jetstream.New(config.Conn, jetstream.WithDefaultTimeout(patience))
-	if err != nil {
-		return nil, err
-	}
+// New returns a speaker for the namespace of the client.
+func New(config Config) *Speaker {
 	services := asking{config.Temporal, config.Asker}
 	return &Speaker{
 		Client: config.API, Workflows: workflowservice.NewWorkflowServiceClient(services),
-		Operator: operatorservice.NewOperatorServiceClient(services), Conn: config.Conn, JS: js, Names: config.Names, Identity: config.Identity,
+		Operator: operatorservice.NewOperatorServiceClient(services), Conn: config.Conn, Names: config.Names, Identity: config.Identity,
 		refusals: config.Refusals,
-	}, nil
+	}
 }
 
 // asking has the services for one who asks.
@@ -76,15 +71,18 @@ func (a asking) Invoke(ctx context.Context, method string, request, response any
 	return a.ClientConnInterface.Invoke(callers.NewContext(ctx, a.asker), method, request, response, options...)
 }
 
-// jetStreamAPI is how the subjects of requests to JetStream begin.
-const jetStreamAPI = "$JS.API."
-
-// AskJetStream runs requests to JetStream. If NATS refuses the user one of them, they end at once, and the error is an [client.ErrPermissionDenied] that
-// names the subject. NATS itself would not answer.
-func (s *Speaker) AskJetStream(ctx context.Context, ask func(context.Context) error) error {
-	ctx, stop := s.refusals.Guard(ctx, s.Conn, jetStreamAPI)
+// AskJetStream runs requests to JetStream, by a JetStream that is for them alone. If NATS refuses the user one of them, all of these end at once, and the
+// error is an [client.ErrPermissionDenied] that names the subject: NATS itself would not answer. Other requests of the same user go on.
+func (s *Speaker) AskJetStream(ctx context.Context, ask func(context.Context, jetstream.JetStream) error) error {
+	ctx, sends, stop := s.refusals.Guard(ctx, s.Conn)
 	defer stop()
-	err := ask(ctx)
+	js, err := jetstream.New(s.Conn, jetstream.WithDefaultTimeout(patience), jetstream.WithClientTrace(&jetstream.ClientTrace{
+		RequestSent: func(subject string, _ []byte) { sends(subject) },
+	}))
+	if err != nil {
+		return err
+	}
+	err = ask(ctx, js)
 	if refused := context.Cause(ctx); err != nil && errors.Is(refused, client.ErrPermissionDenied) {
 		return refused
 	}
