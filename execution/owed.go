@@ -223,6 +223,16 @@ func (e *Entry) Ends() bool {
 	return false
 }
 
+// Ended returns the runs that end with the entry.
+func (e *Entry) Ended() (runIDs []string) {
+	for i := range e.Parts {
+		if e.Parts[i].end() != nil {
+			runIDs = append(runIDs, e.Parts[i].RunID)
+		}
+	}
+	return runIDs
+}
+
 // end returns the event that ends the run; nil if the run goes on.
 func (p *Part) end() *historypb.HistoryEvent {
 	if len(p.Events) == 0 {

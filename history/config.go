@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -9,11 +10,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
+
+// Archive knows how far the runs of a namespace in one shard have been archived: see [progress.Records].
+type Archive interface {
+	Progress(ctx context.Context, namespace string, shard int) (progress.Progress, error)
+}
 
 // Config sets up a [Service]. Shards and Namespaces are required, and JS, unless Bus and Conn are set; the other zero fields take the defaults
 // that they name.
@@ -32,6 +40,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// Archive knows which runs have been archived; by default, the records in the cluster bucket that JS reaches. A namespace that asks for an archive
+	// keeps its runs until they are in it.
+	Archive Archive
 	// NewID returns an ID that no other process has; a random UUID by default.
 	NewID func() string
 	// Vitals learns the state of the loop that waits for deadlines; may be nil.
@@ -69,6 +80,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
+	}
+	if c.Archive == nil && c.JS != nil {
+		c.Archive = progress.NewRecords(kv.NewCluster(c.JS, c.Names))
 	}
 	if c.Conn == nil {
 		c.Conn = bus.Plain{Conn: c.JS.Conn()}

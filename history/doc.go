@@ -33,11 +33,11 @@
 //
 // Runs go. A run that a client deletes is gone with an entry that says so, and the work of that entry is to remove the others. A run that has ended is
 // removed when its namespace has kept it for its retention: one process of the pool reads each journal stream up to the first end that has not
-// expired. Before entries are removed, their work is done.
+// expired. Before entries are removed, their work is done. A namespace that asks for an archive keeps its runs until they are in it.
 //
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/backlog, internal/bus,
 // internal/call, internal/codec, internal/deadletter, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/sleep, internal/task,
-// internal/telemetry, internal/wire and internal/workflows. It must never import another pool, nor decide what becomes of an execution.
+// internal/telemetry, internal/wire, internal/workflows, internal/archive/progress and kv. It must never import another pool, nor decide what becomes of an execution.
 package history

@@ -433,14 +433,15 @@ func TestLaterRemovalAfterOneThatFailed(t *testing.T) {
 	const keep = schedule.DefaultWorkflowRetention
 	w := &sweeper{Service: s, shard: s.shardOf(b.key("w"))}
 	w.reset()
-	w.next[keep], w.seen[keep] = 1, &seen{}
+	of := group{keep: keep}
+	w.next[of], w.seen[of] = 1, &seen{}
 	c.advance(keep - time.Hour/2)
-	_, err := w.read(t.Context(), keep)
+	_, err := w.read(t.Context(), of)
 	require.NoError(t, err)
 	require.Len(t, w.left, 1)
 	streams.refuses.Store(false)
 	c.advance(time.Hour)
-	_, err = w.read(t.Context(), keep)
+	_, err = w.read(t.Context(), of)
 	require.NoError(t, err)
 	require.Empty(t, w.left)
 	for _, entry := range b.entries("w") {

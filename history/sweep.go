@@ -1,16 +1,20 @@
 package history
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -21,6 +25,8 @@ import (
 // expire. So one process of the pool reads each stream up to the first end that has not expired, and waits for the time of that one. It begins at the
 // start of the stream when it begins, and again when the retention of a namespace has changed. Expired runs never change, so nobody need wait for their
 // removal, and to remove them twice does no harm.
+//
+// A namespace that asks for an archive has a reading of its own, which stops at the first end that is not archived. So it holds up no other namespace.
 
 const (
 	// sweepPage is how many entries are read at once.
@@ -37,11 +43,14 @@ const (
 type sweeper struct {
 	*Service
 	shard int
-	// spaces are the namespaces with each retention, sorted, and next is where to read on for those.
-	spaces map[time.Duration][]string
-	next   map[time.Duration]uint64
-	// seen are the entries that have been read for each retention and are still there.
-	seen map[time.Duration]*seen
+	// spaces are the namespaces of each group, sorted, and next is where to read on for those.
+	spaces map[group][]string
+	next   map[group]uint64
+	// seen are the entries that have been read for each group and are still there.
+	seen map[group]*seen
+	// archived says how far the runs of a group are archived that asks for that, and held that an expired run is not.
+	archived map[group]progress.Progress
+	held     bool
 	// left are ends whose runs could not be removed.
 	left map[schedule.Key]uint64
 	// late is when the first of left has expired, and due when the next run expires that is not among them. Both are zero if there is none.
@@ -50,6 +59,26 @@ type sweeper struct {
 	mu sync.Mutex
 	// strays are the delayed messages that nothing but a run of left belongs to.
 	strays map[schedule.Key]strays
+}
+
+// group are the namespaces with one retention, or one namespace that asks for an archive.
+type group struct {
+	keep time.Duration
+	// archive is the name of the namespace that asks for one; empty for the others.
+	archive string
+}
+
+func groupOf(record *schedule.Namespace) group {
+	g := group{keep: record.Limits.KeepsRuns()}
+	if record.Limits.Archive != "" {
+		g.archive = record.Name
+	}
+	return g
+}
+
+// compare orders groups.
+func (g group) compare(other group) int {
+	return cmp.Or(cmp.Compare(g.keep, other.keep), strings.Compare(g.archive, other.archive))
 }
 
 // sweep removes the expired runs of one shard until ctx ends, while this process is the one that does.
@@ -65,7 +94,7 @@ func (s *Service) sweep(ctx context.Context, shard int) error {
 			if err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "expired runs are removed later", "shard", shard, "error", err)
 			}
-			if !next.IsZero() {
+			if !next.IsZero() && !w.held {
 				wait = min(max(next.Sub(s.config.Now()), time.Second), wait)
 			}
 		case "":
@@ -87,27 +116,31 @@ func newSweeper(s *Service, shard int) *sweeper {
 
 // reset forgets how far the stream has been read.
 func (w *sweeper) reset() {
-	w.spaces, w.next, w.left = map[time.Duration][]string{}, map[time.Duration]uint64{}, map[schedule.Key]uint64{}
-	w.seen, w.strays = map[time.Duration]*seen{}, map[schedule.Key]strays{}
+	w.spaces, w.next, w.left = map[group][]string{}, map[group]uint64{}, map[schedule.Key]uint64{}
+	w.seen, w.strays, w.archived = map[group]*seen{}, map[schedule.Key]strays{}, map[group]progress.Progress{}
 	w.late, w.due = time.Time{}, time.Time{}
 }
 
 // round removes what has expired, and returns when more expires; the zero time if that is not known.
 func (w *sweeper) round(ctx context.Context) (next time.Time, err error) {
-	spaces := w.byRetention()
+	spaces := w.groups()
+	w.held = false
+	if err := w.readArchived(ctx, spaces); err != nil {
+		return next, err
+	}
 	w.removeAll(ctx, maps.Clone(w.left), &seen{}, w.late)
-	for _, keep := range slices.Sorted(maps.Keys(spaces)) {
-		if !slices.Equal(spaces[keep], w.spaces[keep]) {
-			w.spaces[keep], w.next[keep], w.seen[keep] = spaces[keep], 1, &seen{}
+	for _, of := range slices.SortedFunc(maps.Keys(spaces), group.compare) {
+		if !slices.Equal(spaces[of], w.spaces[of]) {
+			w.spaces[of], w.next[of], w.seen[of] = spaces[of], 1, &seen{}
 		}
-		at, failed := w.read(ctx, keep)
+		at, failed := w.read(ctx, of)
 		if failed != nil {
 			err = failed
 		}
 		next = earliest(next, at)
 	}
-	maps.DeleteFunc(w.next, func(keep time.Duration, _ uint64) bool { return spaces[keep] == nil })
-	maps.DeleteFunc(w.seen, func(keep time.Duration, _ *seen) bool { return spaces[keep] == nil })
+	maps.DeleteFunc(w.next, func(of group, _ uint64) bool { return spaces[of] == nil })
+	maps.DeleteFunc(w.seen, func(of group, _ *seen) bool { return spaces[of] == nil })
 	w.spaces = spaces
 	if err != nil {
 		w.due = earliest(w.due, next) // what could not be read may have expired
@@ -118,12 +151,12 @@ func (w *sweeper) round(ctx context.Context) (next time.Time, err error) {
 	return next, err
 }
 
-// byRetention returns the names of the namespaces with each retention, sorted.
-func (w *sweeper) byRetention() map[time.Duration][]string {
-	spaces := map[time.Duration][]string{}
+// groups returns the names of the namespaces of each group, sorted.
+func (w *sweeper) groups() map[group][]string {
+	spaces := map[group][]string{}
 	for _, record := range w.config.Namespaces.All() {
-		keep := record.Limits.KeepsRuns()
-		spaces[keep] = append(spaces[keep], record.Name)
+		of := groupOf(&record)
+		spaces[of] = append(spaces[of], record.Name)
 	}
 	for _, names := range spaces {
 		slices.Sort(names)
@@ -131,18 +164,37 @@ func (w *sweeper) byRetention() map[time.Duration][]string {
 	return spaces
 }
 
-// read removes what has expired of the namespaces with one retention. It returns when more does; the zero time if the stream says nothing about that.
-func (w *sweeper) read(ctx context.Context, keep time.Duration) (next time.Time, err error) {
+// readArchived reads how far the groups are archived that ask for that. What is not known is not archived.
+func (w *sweeper) readArchived(ctx context.Context, spaces map[group][]string) error {
+	w.archived = map[group]progress.Progress{}
+	for of := range spaces {
+		if of.archive == "" || w.config.Archive == nil {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, effectsLimit)
+		through, err := w.config.Archive.Progress(limited, of.archive, w.shard)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("history: it is not known what is archived: %w", err)
+		}
+		w.archived[of] = through
+	}
+	return nil
+}
+
+// read removes what has expired of the namespaces of a group. It returns when more does; the zero time if the stream says nothing about that.
+func (w *sweeper) read(ctx context.Context, of group) (next time.Time, err error) {
 	names := w.config.Names
+	journals := names.Journals(w.shard, cmp.Or(of.archive, "*"))
 	for ctx.Err() == nil {
-		found, err := w.bus.Subject(ctx, names.JournalStream(w.shard), names.Journals(w.shard, "*"), w.next[keep], sweepPage)
+		found, err := w.bus.Subject(ctx, names.JournalStream(w.shard), journals, w.next[of], sweepPage)
 		if err != nil || len(found) == 0 {
 			return next, err
 		}
 		expired := map[schedule.Key]uint64{}
 		var first time.Time
-		first, next = w.note(found, keep, expired)
-		w.removeAll(ctx, expired, w.seen[keep], first)
+		first, next = w.note(found, of, expired)
+		w.removeAll(ctx, expired, w.seen[of], first)
 		if !next.IsZero() {
 			return next, nil
 		}
@@ -150,36 +202,40 @@ func (w *sweeper) read(ctx context.Context, keep time.Duration) (next time.Time,
 	return next, ctx.Err()
 }
 
-// note takes notice of entries, up to the first one with which runs end that have not expired. It adds those that have expired, and returns when the
+// note takes notice of entries, up to the first one with which runs end that have not expired, or are not archived. It adds those that have expired, and returns when the
 // first of them did, and when the others expire; the zero time if there are none.
-func (w *sweeper) note(found []bus.Message, keep time.Duration, expired map[schedule.Key]uint64) (first, next time.Time) {
+func (w *sweeper) note(found []bus.Message, of group, expired map[schedule.Key]uint64) (first, next time.Time) {
 	for i := range found {
 		m := &found[i]
-		key, entry := w.entryOf(m, keep)
+		key, entry := w.entryOf(m, of)
 		if entry != nil && m.Header.Get(subjects.HeaderEnds) != "" {
-			at := entry.Time.Add(keep + clockDifference)
+			at := entry.Time.Add(of.keep + clockDifference)
 			if at.After(w.config.Now()) {
+				return first, at
+			}
+			if through := w.archived[of]; of.archive != "" && !through.Reached(m.Sequence, entry.Time) {
+				w.held = true
 				return first, at
 			}
 			first = earliest(first, at)
 			expired[key] = m.Sequence
 		}
 		if entry != nil {
-			w.seen[keep].add(key, doom(m.Sequence, entry))
+			w.seen[of].add(key, doom(m.Sequence, entry))
 		}
-		w.next[keep] = m.Sequence + 1
+		w.next[of] = m.Sequence + 1
 	}
 	return first, next
 }
 
-// entryOf returns an entry; nil if it cannot be read, or if it belongs to a namespace with another retention.
-func (w *sweeper) entryOf(m *bus.Message, keep time.Duration) (key schedule.Key, entry *execution.Entry) {
+// entryOf returns an entry; nil if it cannot be read, or if it belongs to a namespace of another group.
+func (w *sweeper) entryOf(m *bus.Message, of group) (key schedule.Key, entry *execution.Entry) {
 	_, key, err := w.config.Names.ParseJournal(m.Subject)
 	if err != nil {
 		return key, nil
 	}
 	record, known := w.config.Namespaces.Get(key.Namespace)
-	if !known || record.Deleting || record.Limits.KeepsRuns() != keep {
+	if !known || record.Deleting || groupOf(&record) != of {
 		return key, nil
 	}
 	entry, err = execution.ParseEntry(m.Data)
@@ -231,6 +287,9 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, s
 
 // removeOne is removeThrough with a time limit. It reports whether it has worked.
 func (w *sweeper) removeOne(ctx context.Context, key schedule.Key, end, floor uint64, seen []doomed) bool {
+	if !w.isArchived(key, end) {
+		return false
+	}
 	limited, cancel := context.WithTimeout(ctx, effectsLimit)
 	defer cancel()
 	done, err := w.removeThrough(limited, key, end, floor, seen)
@@ -238,4 +297,15 @@ func (w *sweeper) removeOne(ctx context.Context, key schedule.Key, end, floor ui
 		w.log.WarnContext(ctx, "an expired run is removed later", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
 	}
 	return done && err == nil
+}
+
+// isArchived reports whether the runs of a workflow ID that have ended with an entry, or before, may go: they are archived, or the namespace does not ask
+// for that.
+func (w *sweeper) isArchived(key schedule.Key, end uint64) bool {
+	record, known := w.config.Namespaces.Get(key.Namespace)
+	if !known || record.Limits.Archive == "" {
+		return true
+	}
+	through, read := w.archived[groupOf(&record)]
+	return read && end <= through.Through && !through.Waits(key.ID, end)
 }

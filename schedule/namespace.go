@@ -2,7 +2,12 @@ package schedule
 
 import (
 	"math"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // The bounds of a [Namespace]'s description and of a [Freeze]'s reason, in bytes.
@@ -86,7 +91,16 @@ type NamespaceLimits struct {
 	// WorkflowRetention is how long a run of a workflow is kept after its end, from [MinWorkflowRetention] to [MaxWorkflowRetention]; zero means
 	// [DefaultWorkflowRetention]. A change counts for runs that have ended already, too.
 	WorkflowRetention Duration `json:"workflowRetention,omitempty"`
+	// Archive is the URL of the bucket in which runs of workflows are archived before they are removed, of at most [MaxArchive] bytes: its scheme is one
+	// of [ArchiveSchemes]. Empty means that they are not archived. "jetstream://" is the bucket of the installation itself.
+	Archive string `json:"archive,omitempty"`
 }
+
+// MaxArchive bounds [NamespaceLimits.Archive], in bytes.
+const MaxArchive = 1024
+
+// ArchiveSchemes are the schemes of the URLs that [NamespaceLimits.Archive] may have.
+func ArchiveSchemes() []string { return []string{"jetstream", "file"} }
 
 // KeepsRuns returns how long a run of a workflow is kept after its end.
 func (l NamespaceLimits) KeepsRuns() time.Duration {
@@ -144,8 +158,32 @@ func (l NamespaceLimits) Validate() error {
 	if keep := l.WorkflowRetention.Std(); keep != 0 && (keep < MinWorkflowRetention || keep > MaxWorkflowRetention) {
 		return Invalid("workflowRetention", "%s must be %s to %s, or 0 for %s", keep, MinWorkflowRetention, MaxWorkflowRetention, DefaultWorkflowRetention)
 	}
+	return validateArchive(l.Archive)
+}
+
+// validateArchive checks the URL of a bucket.
+func validateArchive(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > MaxArchive:
+		return Invalid("archive", "has %d bytes: use %d at most", len(text), MaxArchive)
+	case err != nil || !slices.Contains(ArchiveSchemes(), u.Scheme):
+		return Invalid("archive", "%q is not the URL of a bucket: use one that begins with %s://", jsontext.Shorten(text), strings.Join(ArchiveSchemes(), "://, "))
+	case u.User != nil:
+		return Invalid("archive", "must have no password: the credentials are those of the processes that archive")
+	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):
+		return Invalid("archive", "%q names no folder: use file:///PATH", jsontext.Shorten(text))
+	case u.Scheme == "jetstream" && (u.Path != "" || strings.Trim(u.Host, bucketCharacters) != ""):
+		return Invalid("archive", "%q names no bucket: use jetstream://NAME with letters, digits, - and _, or jetstream://", jsontext.Shorten(text))
+	}
 	return nil
 }
+
+// bucketCharacters may be in the name of a bucket of JetStream.
+const bucketCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 const (
 	maxRate  = 1_000_000

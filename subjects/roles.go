@@ -10,6 +10,9 @@ const (
 	PoolHistory    = "history"
 )
 
+// RoleArchival is the name of the role that archives. It consumes no tasks.
+const RoleArchival = "archival"
+
 // Role is what a task is for. It is a token of the task's subject.
 type Role string
 

@@ -34,6 +34,8 @@ func (f *namespaceFlags) define(cmd *cobra.Command) {
 		f.int("max-workflow-polls", "let `N` polls and other requests wait at each gateway; 0 for 10,000", &f.limits.MaxWorkflowPolls)
 		f.duration("event-retention", "keep events for `DURATION`, such as 72h; 0s for 30 days", &f.limits.EventRetention)
 		f.duration("workflow-retention", "keep runs of workflows for `DURATION` after their end, such as 24h; 0s for 72h", &f.limits.WorkflowRetention)
+		f.string("archive", "write runs of workflows to the bucket `URL` before they are removed, such as file:///var/lib/archive; jetstream:// for "+
+			"the one of the installation; empty for nowhere", &f.limits.Archive)
 	})
 	f.output.define(cmd)
 }

@@ -102,6 +102,7 @@ func (a *app) roleCommands() []*cobra.Command {
 		a.poolCommand("backfiller", "Run the role that works on manual requests", (*roles.Cluster).Backfiller),
 		a.poolCommand("history", "Run the role that owns workflow executions", (*roles.Cluster).History),
 		a.poolCommand("matching", "Run the role that brings tasks of workflow executions to workers", (*roles.Cluster).Matching),
+		a.archivalCommand(),
 		a.workerCommand(),
 	}
 }

@@ -46,7 +46,7 @@ dependency, and "carillon server" brings its own.`,
 		a.scheduleCommand(), a.calendarCommand(), a.bulkCommand(), a.runCommand(), a.workflowCommand(), a.specCommand(), a.namespaceCommand(),
 		a.versionCommand(),
 	)...)
-	root.AddCommand(inGroup(groupUse, a.importCommand(), a.dlqCommand())...)
+	root.AddCommand(inGroup(groupUse, a.archiveCommand(), a.importCommand(), a.dlqCommand())...)
 	root.AddCommand(append(a.chaosHelpers(), inGroup(groupUse, a.chaosCommand())...)...)
 	root.AddCommand(inGroup(groupUse, a.clusterCommand())...)
 	root.AddCommand(append([]*cobra.Command{a.benchHelper(), a.benchWorker()}, inGroup(groupUse, a.benchCommand())...)...)

@@ -38,6 +38,7 @@ type serverOptions struct {
 	noWorker  bool
 	search    searchOptions
 	actions   actionOptions
+	archival  archivalOptions
 	gateway   gatewayOptions
 	console   consoleOptions
 	http      httpOptions
@@ -52,8 +53,8 @@ func (a *app) serverCommand() *cobra.Command {
 		Use:   "server [flags]",
 		Short: "Run all roles in this process, with an embedded NATS server",
 		Long: `Runs all roles in this process: frontend, gateway, generator, invoker,
-backfiller, history, matching and a worker with the built-in actions. NATS is
-embedded, for this machine only, and keeps its data in the folder of --data; with
+backfiller, history, matching, archival and a worker with the built-in actions. NATS
+is embedded, for this machine only, and keeps its data in the folder of --data; with
 --nats an existing cluster is used instead. A flag of the embedded server, such as
 --data, wins over CARILLON_NATS in the environment.
 
@@ -100,6 +101,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
 	o.actions.define(cmd)
+	o.archival.define(cmd)
 	o.gateway.define(cmd, off) // the console serves it
 	o.console.define(cmd)
 	o.http.define(cmd)
@@ -109,7 +111,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 // roles returns the names of the roles of the server, in the order in which health shows them.
 func (o *serverOptions) roles() []string {
 	names := append([]string{"frontend"}, subjects.Pools()...)
-	names = append(names, "matching")
+	names = append(names, "matching", subjects.RoleArchival)
 	if !o.gateway.isOff() {
 		names = append(names, gatewayRole)
 	}
@@ -169,7 +171,7 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 // serverStages returns the roles in the order in which they stop:
 //
 //  1. the console, the gateway and the frontend, which accept work
-//  2. generator and backfiller, which create runs, and matching, which brings tasks to workers
+//  2. generator and backfiller, which create runs, matching, which brings tasks to workers, and archival
 //  3. the worker, which executes them
 //  4. invoker and history, which record that they have ended
 //  5. the terminal, which shows all of this, and the connection
@@ -182,8 +184,9 @@ func (a *app) serverStages(
 	invoker, err4 := cluster.Invoker()
 	matching, err5 := cluster.Matching()
 	history, err6 := cluster.History()
-	work, err7 := a.serverWorker(log, cluster, o)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+	archival, err7 := cluster.Archival(o.archival.ArchivalConfig)
+	work, err8 := a.serverWorker(log, cluster, o)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		return nil, err
 	}
 	accept, err := a.serverDoors(ctx, cluster, o, c)
@@ -191,12 +194,12 @@ func (a *app) serverStages(
 		return nil, err
 	}
 	c.ready = ready
-	announced := []string{front.Name, generator.Name, invoker.Name, backfiller.Name, history.Name, matching.Name}
+	announced := []string{front.Name, generator.Name, invoker.Name, backfiller.Name, history.Name, matching.Name, archival.Name}
 	for _, role := range accept {
 		announced = append(announced, role.Name)
 	}
 	return []roles.Stage{
-		append(accept, front), {generator, backfiller, matching}, work, {invoker, history},
+		append(accept, front), {generator, backfiller, matching, archival}, work, {invoker, history},
 		{c.role(), cluster.Announcement(announced...), cluster.Conn.Role()},
 	}, nil
 }

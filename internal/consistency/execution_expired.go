@@ -14,7 +14,8 @@ import (
 // needs a while.
 const removalDelay = time.Hour
 
-// retention returns for how long the namespace of an execution that has ended keeps it; 0 if it need not be known, or is not.
+// retention returns for how long the namespace of an execution that has ended keeps it; 0 if it need not be known, or is not. A namespace that asks for an
+// archive keeps it until it is there, and only history knows that: a repair must not remove what is not archived.
 func (l *executionLook) retention(ctx context.Context, x *Execution) (time.Duration, error) {
 	if x.Over.IsZero() || l.reader.spaces == nil {
 		return 0, nil
@@ -28,7 +29,7 @@ func (l *executionLook) retention(ctx context.Context, x *Execution) (time.Durat
 	case errors.Is(err, kv.ErrNotFound), errors.Is(err, kv.ErrCorrupt):
 	case err != nil:
 		return 0, err
-	case !record.Deleting:
+	case !record.Deleting && record.Limits.Archive == "":
 		keeps = record.Limits.KeepsRuns()
 	}
 	l.keeps[x.Key.Namespace] = keeps

@@ -66,3 +66,27 @@ var (
 			"of them have gone.",
 	})
 )
+
+// What the archive gets of workflow executions.
+var (
+	ArchiveRuns = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.archive.runs", Unit: "{run}", By: byArchival,
+		Description: "Runs that were archived: written to the bucket of their namespace, and read back.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	ArchiveBytes = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.archive.size", Unit: "By", By: byArchival,
+		Description: "What was written to the buckets of namespaces.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	ArchiveFailures = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.archive.failures", Unit: "{attempt}", By: byArchival,
+		Description: "Attempts to archive a run that failed. The run is kept, and tried again.",
+		Attributes:  []Attribute{aNamespace},
+	})
+	ArchiveLag = newGauge(GroupExecutions, Instrument{
+		Name: "carillon.archive.lag", Unit: "s", By: byArchival,
+		Description: "For how long the oldest run has waited that has ended and is not archived; 0 if none waits. Only the process that archives shows it.",
+		Attributes:  []Attribute{aNamespace},
+	})
+)

@@ -5,6 +5,7 @@ const (
 	byHistory  = "history"
 	byMatching = "matching"
 	byGateway  = "gateway"
+	byArchival = "archival"
 )
 
 // How tasks of workflow executions find workers.

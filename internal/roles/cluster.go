@@ -69,6 +69,8 @@ type Options struct {
 	Now func() time.Time
 	// SweepEvery is how often history looks for runs that have expired, at least. Default: that of history.
 	SweepEvery time.Duration
+	// ArchiveEvery is how often archival looks for runs that have ended. Default: that of archival.
+	ArchiveEvery time.Duration
 }
 
 // Open sets the installation up if needed, and opens it. Any number of processes may do so at once. It waits until ctx ends for a NATS

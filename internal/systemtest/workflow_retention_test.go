@@ -37,7 +37,7 @@ const retention = time.Hour
 func newKept(t *testing.T) *kept {
 	t.Helper()
 	k := &kept{service: &service{t: t, names: natstest.Names(t), urls: natstest.Shared(t).ClientURL(), searches: true}}
-	k.options.SweepEvery = 50 * time.Millisecond
+	k.options.SweepEvery, k.options.ArchiveEvery = 50*time.Millisecond, 50*time.Millisecond
 	k.options.Now = func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }
 	k.address = k.run(1)
 	k.Client = k.dial()

@@ -71,10 +71,12 @@ func (s *service) run(replicas int) (address string) {
 	require.NoError(s.t, err)
 	matching, err := cluster.Matching()
 	require.NoError(s.t, err)
+	archival, err := cluster.Archival(roles.ArchivalConfig{})
+	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- roles.Supervise(ctx, log, 10*time.Second, roles.Stage{gateway}, roles.Stage{history, matching}, roles.Stage{front}, roles.Stage{conn.Role()})
+		done <- roles.Supervise(ctx, log, 10*time.Second, roles.Stage{gateway}, roles.Stage{archival}, roles.Stage{history, matching}, roles.Stage{front}, roles.Stage{conn.Role()})
 	}()
 	s.t.Cleanup(func() {
 		cancel()

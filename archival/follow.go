@@ -1,0 +1,157 @@
+package archival
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// pageSize is how many entries of a journal stream are read at once.
+	pageSize = 500
+	// atOnce is how many runs of a page are archived at once.
+	atOnce = 16
+)
+
+// follow reads the journals of a namespace in a shard, and archives the runs that have ended. One goroutine at a time uses it.
+type follow struct {
+	*Service
+	place
+	// next is where to read on; 0 before the first page.
+	next     uint64
+	progress progress.Progress
+	revision uint64
+	// retry is when the runs that were left behind are tried again.
+	retry time.Time
+}
+
+// round archives what there is.
+func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (err error) {
+	if f.next == 0 {
+		if f.progress, f.revision, err = f.records.Get(ctx, f.namespace, f.shard); err != nil {
+			return err
+		}
+		f.next = 1 // what is safe is skipped: another stream may be there than the progress is about
+	}
+	if err := f.retryLeft(ctx, bucket); err != nil {
+		return err
+	}
+	names := f.config.Names
+	for ctx.Err() == nil {
+		page, err := f.bus.Subject(ctx, names.JournalStream(f.shard), names.Journals(f.shard, f.namespace), f.next, pageSize)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if err := f.page(ctx, bucket, endings(names, page)); err != nil {
+			return err
+		}
+		f.next = page[len(page)-1].Sequence + 1
+	}
+	return ctx.Err()
+}
+
+// page archives the runs that have ended in a page, and stores that.
+func (f *follow) page(ctx context.Context, bucket *archive.Bucket, page []ended) error {
+	todo := plan(&f.progress, page)
+	if len(todo) > 0 {
+		f.state.wait(f.place, todo[0].at, len(f.progress.Left))
+	}
+	left, err := f.archiveAll(ctx, bucket, todo)
+	if err != nil {
+		return err
+	}
+	next, ok := after(f.progress, page, left)
+	if !ok {
+		return fmt.Errorf("%d executions could not be archived, the last one because: %s", len(f.progress.Left)+len(left), left[len(left)-1].Reason)
+	}
+	if changes(&f.progress, page) {
+		err = f.store(ctx, next)
+	}
+	if err == nil {
+		f.state.wait(f.place, oldest(f.progress.Left), len(f.progress.Left))
+	}
+	return err
+}
+
+// store stores how far the namespace is archived. If another process has stored something, it is read anew.
+func (f *follow) store(ctx context.Context, next progress.Progress) error {
+	revision, err := f.records.Put(ctx, f.namespace, f.shard, next, f.revision)
+	if err != nil {
+		f.next = 0
+		return err
+	}
+	f.progress, f.revision = next, revision
+	return nil
+}
+
+// archiveAll archives some runs. It returns those that cannot be archived for a reason of their own. An error means that others could not be, either.
+func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []due) ([]progress.Left, error) {
+	left := make([]progress.Left, len(todo))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, d := range todo {
+		group.Go(func() error {
+			reason, err := f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID)
+			if reason != "" {
+				left[i] = progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID, Since: f.config.Now(), Reason: reason}
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return only(left), nil
+}
+
+// only returns the runs that are there.
+func only(left []progress.Left) (all []progress.Left) {
+	for _, one := range left {
+		if one.RunID != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// retryLeft tries the runs again that were left behind, if it is time.
+func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
+	if len(f.progress.Left) == 0 || f.config.Now().Before(f.retry) {
+		return nil
+	}
+	f.retry = f.config.Now().Add(f.config.RetryEvery)
+	var still []progress.Left
+	for _, one := range f.progress.Left {
+		reason, err := f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: one.WorkflowID}, one.RunID)
+		if err != nil {
+			return err
+		}
+		if one.Reason = reason; reason != "" {
+			still = append(still, one)
+		}
+	}
+	if len(still) == len(f.progress.Left) {
+		return nil
+	}
+	if err := f.store(ctx, retried(f.progress, still)); err != nil {
+		return err
+	}
+	f.state.wait(f.place, oldest(f.progress.Left), len(f.progress.Left))
+	return nil
+}
+
+// oldest returns since when the first run has been left behind; the zero time if there is none.
+func oldest(left []progress.Left) (first time.Time) {
+	for i := range left {
+		if first.IsZero() || left[i].Since.Before(first) {
+			first = left[i].Since
+		}
+	}
+	return first
+}

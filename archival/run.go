@@ -1,0 +1,99 @@
+package archival
+
+import (
+	"context"
+	"errors"
+
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// archiveRun reads a run, and writes it to its bucket. A run that is gone was deleted, and needs nothing. A reason means that this run cannot be archived;
+// an error, that others could not be, either.
+func (s *Service) archiveRun(ctx context.Context, bucket *archive.Bucket, key schedule.Key, runID string) (reason string, err error) {
+	defer func() {
+		if (err != nil || reason != "") && ctx.Err() == nil {
+			metrics.ArchiveFailures.Add(ctx, 1, key.Namespace)
+		}
+	}()
+	if err := s.runs.Wait(ctx); err != nil {
+		return "", err
+	}
+	run := &commonpb.WorkflowExecution{WorkflowId: key.ID, RunId: runID}
+	described, err := s.config.Source.Describe(ctx, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: key.Namespace, Execution: run})
+	if err != nil {
+		return unread(err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	room := min(max(info.GetHistorySizeBytes(), 1), maxHeld)
+	if err := s.held.Acquire(ctx, room); err != nil {
+		return "", err
+	}
+	defer s.held.Release(room)
+	events, err := s.events(ctx, key.Namespace, run)
+	if err != nil {
+		return unread(err)
+	}
+	return s.write(ctx, bucket, key.Namespace, info, events)
+}
+
+// write writes an execution to its bucket.
+func (s *Service) write(
+	ctx context.Context, bucket *archive.Bucket, namespace string, info *workflowpb.WorkflowExecutionInfo, events []*historypb.HistoryEvent,
+) (reason string, err error) {
+	a, err := archive.Encode(namespace, info, events)
+	if err != nil {
+		return err.Error(), nil
+	}
+	size := len(a.History) + len(a.Index)
+	if err := s.bytes.WaitN(ctx, min(size, s.bytes.Burst())); err != nil {
+		return "", err
+	}
+	if err := bucket.Save(ctx, a); err != nil {
+		return "", err
+	}
+	metrics.ArchiveRuns.Add(ctx, 1, namespace)
+	metrics.ArchiveBytes.Add(ctx, size, namespace)
+	return "", nil
+}
+
+// events reads the history of a run.
+func (s *Service) events(ctx context.Context, namespace string, run *commonpb.WorkflowExecution) (all []*historypb.HistoryEvent, err error) {
+	request := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: namespace, Execution: run}
+	for {
+		page, err := s.config.Source.History(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetHistory().GetEvents()...)
+		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// unread says what an error of history means for a run: that it is gone, that history cannot be asked now, or that this run cannot be read.
+func unread(err error) (reason string, _ error) {
+	var (
+		gone      *serviceerror.NotFound
+		away      *serviceerror.Unavailable
+		late      *serviceerror.DeadlineExceeded
+		canceled  *serviceerror.Canceled
+		exhausted *serviceerror.ResourceExhausted
+	)
+	switch {
+	case errors.As(err, &gone):
+		return "", nil
+	case errors.As(err, &away), errors.As(err, &late), errors.As(err, &canceled), errors.As(err, &exhausted), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
+		return "", err
+	}
+	return err.Error(), nil
+}

@@ -1,0 +1,99 @@
+package archival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// queue is the queue group of all processes that answer.
+	queue = subjects.RoleArchival
+	// concurrency is how many requests are worked on at once: each may hold a whole history. requestLimit bounds each of them.
+	concurrency  = 16
+	requestLimit = time.Minute
+)
+
+// serve answers requests about archives until the server is closed.
+func (s *Service) serve(ctx context.Context) (*call.Server, error) {
+	return call.Serve(ctx, call.Config{
+		Conn: bus.Plain{Conn: s.config.JS.Conn()}, Handle: s.handle, Logger: s.config.Logger, Queue: queue,
+		Concurrency: concurrency, Timeout: requestLimit,
+	}, s.config.Names.Archives())
+}
+
+func (s *Service) handle(ctx context.Context, subject string, data []byte) (proto.Message, error) {
+	namespace, verb, err := s.config.Names.ParseArchive(subject)
+	if err != nil {
+		return nil, serviceerror.NewInvalidArgument(err.Error())
+	}
+	bucket, err := s.bucketOf(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	r := reading{Service: s, namespace: namespace, bucket: bucket}
+	switch verb {
+	case subjects.VerbArchivedHistory:
+		return answer(ctx, data, &workflowservice.GetWorkflowExecutionHistoryRequest{}, r.history)
+	case subjects.VerbArchivedHistoryReverse:
+		return answer(ctx, data, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{}, r.historyReverse)
+	case subjects.VerbListArchived:
+		return answer(ctx, data, &workflowservice.ListArchivedWorkflowExecutionsRequest{}, r.list)
+	case subjects.VerbVerifyArchived:
+		return answer(ctx, data, &workflowservice.ListArchivedWorkflowExecutionsRequest{}, r.verify)
+	}
+	return nil, serviceerror.NewUnimplemented(fmt.Sprintf("an archive has no %q", verb))
+}
+
+// answer decodes a request and answers it.
+func answer[R proto.Message, A proto.Message](
+	ctx context.Context, data []byte, request R, do func(context.Context, R) (A, error),
+) (proto.Message, error) {
+	if err := proto.Unmarshal(data, request); err != nil {
+		return nil, serviceerror.NewInvalidArgument("the request cannot be read")
+	}
+	response, err := do(ctx, request)
+	if errors.Is(err, archive.ErrNotFound) {
+		return nil, serviceerror.NewNotFound("workflow execution not found in the archive of its namespace")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// bucketOf returns the bucket of a namespace.
+func (s *Service) bucketOf(ctx context.Context, namespace string) (*archive.Bucket, error) {
+	record, known := s.config.Namespaces.Get(namespace)
+	switch {
+	case !known:
+		return nil, serviceerror.NewNamespaceNotFound(namespace)
+	case record.Limits.Archive == "":
+		return nil, serviceerror.NewInvalidArgument("Namespace " + namespace + " is not configured for archival.")
+	}
+	bucket, err := s.buckets.of(ctx, record.Limits.Archive)
+	if err != nil {
+		return nil, serviceerror.NewUnavailable(err.Error())
+	}
+	return bucket, nil
+}
+
+// reading reads the archive of a namespace.
+type reading struct {
+	*Service
+	namespace string
+	bucket    *archive.Bucket
+}
+
+// bytesOfPage returns how large a page may be.
+func (r reading) bytesOfPage() int { return int(r.config.JS.Conn().MaxPayload()) / 4 * 3 }

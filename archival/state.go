@@ -1,0 +1,125 @@
+package archival
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+)
+
+// state is how the work of a process goes, for metrics and for its record. It is safe for concurrent use.
+type state struct {
+	mu sync.Mutex
+	// waits is since when the oldest run waits that is not archived; the zero time if none does.
+	waits map[place]time.Time
+	// left is how many runs were left behind.
+	left map[place]int
+	// pauses are the namespaces that cannot be archived now.
+	pauses map[string]pause
+}
+
+// pause is a time for which nothing is archived of a namespace.
+type pause struct {
+	since, until time.Time
+	next         time.Duration
+	reason       string
+}
+
+func newState() *state {
+	s := &state{}
+	s.clear()
+	return s
+}
+
+// clear is for a process that does not have its turn.
+func (s *state) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waits, s.left, s.pauses = map[place]time.Time{}, map[place]int{}, map[string]pause{}
+}
+
+// wait notes since when the oldest run waits, and how many were left behind.
+func (s *state) wait(at place, since time.Time, left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waits[at], s.left[at] = since, left
+}
+
+// forget is for a namespace that asks for no archive any longer.
+func (s *state) forget(at place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waits, at)
+	delete(s.left, at)
+	delete(s.pauses, at.namespace)
+}
+
+// resume ends the pause of a namespace.
+func (s *state) resume(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pauses, namespace)
+}
+
+// fail lets a namespace pause: first for the given time, then for twice as long each time.
+func (s *state) fail(namespace string, now time.Time, first time.Duration, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pauses[namespace]
+	if p.since.IsZero() {
+		p.since, p.next = now, first
+	}
+	p.until, p.reason = now.Add(p.next), reason
+	p.next = min(2*p.next, max(maxPause, first))
+	s.pauses[namespace] = p
+}
+
+// isPaused reports whether a namespace pauses.
+func (s *state) isPaused(namespace string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.pauses[namespace].until)
+}
+
+// status is what the process says about itself.
+func (s *state) status(now time.Time) progress.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := progress.Status{At: now}
+	for _, n := range s.left {
+		status.Left += n
+	}
+	for namespace, p := range s.pauses {
+		status.Waiting = append(status.Waiting, progress.Waiting{Namespace: namespace, Since: p.since, Reason: p.reason})
+	}
+	slices.SortFunc(status.Waiting, func(a, b progress.Waiting) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return status
+}
+
+// lags returns for how long the oldest run of each namespace has been waiting.
+func (s *state) lags(now time.Time) map[string]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]time.Duration{}
+	for at, since := range s.waits {
+		lag := time.Duration(0)
+		if !since.IsZero() {
+			lag = now.Sub(since)
+		}
+		all[at.namespace] = max(all[at.namespace], lag)
+	}
+	return all
+}
+
+// observe shows the lags until the function is called that it returns.
+func (s *state) observe(now func() time.Time) (stop func()) {
+	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
+		for namespace, lag := range s.lags(now()) {
+			o.Gauge(metrics.ArchiveLag, lag.Seconds(), namespace)
+		}
+	}, metrics.ArchiveLag)
+}

@@ -1,0 +1,178 @@
+package archive_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	sdkclient "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+func TestMain(m *testing.M) { natstest.Main(m) }
+
+// TestEntryNames: a name says what it was made of, with tokens instead of texts, and is fit for every store.
+func TestEntryNames(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		n := archive.EntryName{
+			Namespace: "default", Type: rapid.String().Draw(r, "type"), WorkflowID: rapid.String().Draw(r, "id"), RunID: rapid.String().Draw(r, "run"),
+			End: time.Unix(rapid.Int64Range(0, 4e9).Draw(r, "s"), rapid.Int64Range(0, 999_999_999).Draw(r, "ns")),
+		}
+		n.RunID = strings.ReplaceAll(n.RunID, "_", "-") // run IDs are UUIDs
+		object := n.Object()
+		got, ok := archive.ParseEntryName(object)
+		require.True(r, ok, object)
+		require.Equal(r, archive.EntryName{
+			Namespace: "default", Type: archive.Token(n.Type), WorkflowID: archive.Token(n.WorkflowID), RunID: archive.Token(n.RunID), End: n.End.UTC(),
+		}, got)
+		require.True(r, strings.HasPrefix(object, archive.DayPrefix("default", n.End.UTC().Format(time.DateOnly), n.Type)), object)
+		for part := range strings.SplitSeq(object, "/") {
+			require.LessOrEqual(r, len(part), 255)
+			require.NotEmpty(r, part)
+		}
+	})
+	for _, wrong := range []string{"", "a", "default/executions/2026-11-28/T/x.json", "default/executions/2026-11-27/T/20261128T100000.000000000Z_w_r.json",
+		"default/histories/w/r.json", "default/executions/2026-11-28/T/20261128T100000.000000000Z_w_r"} {
+		_, ok := archive.ParseEntryName(wrong)
+		assert.False(t, ok, wrong)
+	}
+}
+
+// TestTokens: texts that differ have tokens that differ, also if they are long.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", 600)
+	assert.Equal(t, "order-17", archive.Token("order-17"))
+	assert.Equal(t, "a=2F=2E=2E", archive.Token("a/.."))
+	assert.Equal(t, "=", archive.Token(""))
+	assert.NotEqual(t, archive.Token(long), archive.Token(long+"b"))
+	assert.Len(t, archive.Token(long), 100)
+}
+
+// closed is an execution that has ended.
+func closed() (*workflowpb.WorkflowExecutionInfo, []*historypb.HistoryEvent) {
+	end := time.Date(2026, 11, 28, 10, 0, 0, 5, time.UTC)
+	events := []*historypb.HistoryEvent{
+		{EventId: 1, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+				WorkflowType: &commonpb.WorkflowType{Name: "Order"},
+				Input:        &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"x"`)}}},
+			}}},
+		{EventId: 2, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, EventTime: timestamppb.New(end)},
+	}
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: "w", RunId: "r"}, Type: &commonpb.WorkflowType{Name: "Order"}, HistoryLength: 2,
+		Status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, CloseTime: timestamppb.New(end),
+		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"a": {Data: []byte("1")}, "b": {Data: []byte("2")}}},
+	}, events
+}
+
+// TestEncode: what is archived is read back, the SDK reads the history, and equal executions have equal texts.
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	info, events := closed()
+	a, err := archive.Encode("default", info, events)
+	require.NoError(t, err)
+	again, err := archive.Encode("default", proto.CloneOf(info), events)
+	require.NoError(t, err)
+	require.Equal(t, a, again)
+	require.Equal(t, "default/executions/2026-11-28/Order/20261128T100000.000000005Z_w_r.json", a.Object)
+	require.Equal(t, "default/histories/w/r.json", a.Entry.History)
+	entry, err := archive.ParseEntry(a.Index)
+	require.NoError(t, err)
+	require.True(t, proto.Equal(info, entry.Execution))
+	require.Equal(t, archive.Digest(a.History), entry.SHA256)
+	history, err := archive.ParseHistory(a.History)
+	require.NoError(t, err)
+	require.True(t, proto.Equal(&historypb.History{Events: events}, history))
+	read, err := sdkclient.HistoryFromJSON(strings.NewReader(string(a.History)), sdkclient.HistoryJSONOptions{})
+	require.NoError(t, err)
+	require.True(t, proto.Equal(history, read))
+}
+
+// TestIncomplete: a history that is not whole is not encoded.
+func TestIncomplete(t *testing.T) {
+	t.Parallel()
+	info, events := closed()
+	_, err := archive.Encode("default", info, events[:1])
+	require.ErrorIs(t, err, archive.ErrIncomplete)
+	_, err = archive.Encode("default", info, []*historypb.HistoryEvent{events[1], events[0]})
+	require.ErrorIs(t, err, archive.ErrIncomplete)
+	info.CloseTime = nil
+	_, err = archive.Encode("default", info, events)
+	require.ErrorIs(t, err, archive.ErrIncomplete)
+}
+
+// open opens each kind of bucket.
+func open(t *testing.T) map[string]*archive.Bucket {
+	t.Helper()
+	_, js := natstest.Connect(t, natstest.Shared(t).ClientURL())
+	store := archive.Store{JS: js, Bus: natstest.Bus(t, js), Names: natstest.Names(t), Replicas: 1}
+	all := map[string]*archive.Bucket{}
+	for kind, address := range map[string]string{
+		"own": "jetstream://", "other": "jetstream://" + natstest.Names(t).ArchiveBucket() + "-2", "folder": "file://" + filepath.ToSlash(t.TempDir()) + "/made/here",
+	} {
+		opened, err := store.Open(t.Context(), address)
+		require.NoError(t, err, kind)
+		t.Cleanup(func() { _ = opened.Close() })
+		all[kind] = opened
+	}
+	return all
+}
+
+// TestBuckets: in each kind of bucket, what is saved is found and verified, and damage is noticed.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	info, events := closed()
+	a, err := archive.Encode("default", info, events)
+	require.NoError(t, err)
+	for kind, in := range open(t) {
+		days, err := in.Days(t.Context(), "default")
+		require.NoError(t, err, kind)
+		require.Empty(t, days)
+		require.NoError(t, in.Save(t.Context(), a), kind)
+		require.NoError(t, in.Save(t.Context(), a), kind)
+		later := *a
+		later.Object = strings.ReplaceAll(a.Object, "1128", "1129")
+		later.Object = strings.ReplaceAll(later.Object, "11-28", "11-29")
+		require.NoError(t, in.Save(t.Context(), &later), kind)
+		days, err = in.Days(t.Context(), "default")
+		require.NoError(t, err)
+		require.Equal(t, []string{"2026-11-29", "2026-11-28"}, days, kind)
+		entry, err := in.Entry(t.Context(), a.Object)
+		require.NoError(t, err)
+		require.NoError(t, in.Verify(t.Context(), entry))
+		require.NoError(t, in.WriteAll(t.Context(), a.Entry.History, a.History[1:], nil))
+		require.ErrorIs(t, in.Verify(t.Context(), entry), archive.ErrDiffers, kind)
+		require.NoError(t, in.Delete(t.Context(), a.Entry.History))
+		require.ErrorIs(t, in.Verify(t.Context(), entry), archive.ErrNotFound, kind)
+	}
+}
+
+// TestNoBucket: a URL that names no bucket is refused, and so is a folder that cannot be made.
+func TestNoBucket(t *testing.T) {
+	t.Parallel()
+	store := archive.Store{}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, address := range []string{"", "mem://", "ftp://a", "file://host/a", "file:a", "file://" + filepath.ToSlash(file), "%"} {
+		_, err := store.Open(t.Context(), address)
+		require.Error(t, err, address)
+	}
+}

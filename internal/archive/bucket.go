@@ -1,0 +1,169 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/carillon-scheduler/carillon/internal/archive/objectstore"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+var (
+	// ErrNotFound: the bucket has no such object.
+	ErrNotFound = errors.New("archive: no such object")
+	// ErrDiffers: an object does not have the content that was written, or whose digest its entry has.
+	ErrDiffers = errors.New("archive: the object has other content")
+)
+
+// Store says where the buckets of JetStream are.
+type Store struct {
+	JS    jetstream.JetStream
+	Bus   bus.Bus
+	Names subjects.Names
+	// Replicas is how many servers keep a bucket of JetStream that is made here.
+	Replicas int
+}
+
+// Bucket is an open archive. It is safe for concurrent use.
+type Bucket struct {
+	*blob.Bucket
+	settle func(name string) error
+}
+
+// New returns an archive in a bucket. settle makes an object durable that has been written; nil if the store of the bucket does that.
+func New(in *blob.Bucket, settle func(name string) error) *Bucket { return &Bucket{in, settle} }
+
+// Open opens a bucket by its URL. The URL of the installation's own bucket in JetStream is jetstream://. The caller closes the bucket.
+func (s Store) Open(ctx context.Context, address string) (*Bucket, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	switch u.Scheme {
+	case "jetstream":
+		name := u.Host
+		if name == "" {
+			name = s.Names.ArchiveBucket()
+		}
+		opened, err := objectstore.Open(ctx, s.JS, s.Bus, name, s.Replicas)
+		if err != nil {
+			return nil, err
+		}
+		return New(opened, nil), nil
+	case "file":
+		return openDir(u)
+	}
+	return nil, fmt.Errorf("archive: %q is not a bucket that this program opens: use a URL that begins with jetstream:// or file:///", u.Redacted())
+}
+
+// Put writes an object, and reads it back.
+func (b *Bucket) Put(ctx context.Context, name string, data []byte) error {
+	if err := b.WriteAll(ctx, name, data, &blob.WriterOptions{ContentType: "application/json"}); err != nil {
+		return fmt.Errorf("archive: write %s: %w", name, err)
+	}
+	if b.settle != nil {
+		if err := b.settle(name); err != nil {
+			return fmt.Errorf("archive: write %s: %w", name, err)
+		}
+	}
+	read, err := b.Get(ctx, name)
+	if err == nil && !bytes.Equal(read, data) {
+		err = fmt.Errorf("%w: %s", ErrDiffers, name)
+	}
+	return err
+}
+
+// Get reads an object. The error is or wraps [ErrNotFound], or it is one of the store.
+func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
+	data, err := b.ReadAll(ctx, name)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("archive: read %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// Days returns the days of which a namespace has entries, the newest first.
+func (b *Bucket) Days(ctx context.Context, namespace string) (days []string, err error) {
+	prefix := daysPrefix(namespace)
+	each := b.List(&blob.ListOptions{Prefix: prefix, Delimiter: "/"})
+	for {
+		object, err := each.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return days, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("archive: list %s: %w", prefix, err)
+		}
+		if day, ok := dayOf(prefix, object); ok {
+			days = append([]string{day}, days...) // names come in their order
+		}
+	}
+}
+
+// dayOf returns the day of a folder of entries.
+func dayOf(prefix string, folder *blob.ListObject) (day string, ok bool) {
+	if !folder.IsDir || len(folder.Key) <= len(prefix) {
+		return "", false
+	}
+	day = folder.Key[len(prefix) : len(folder.Key)-1]
+	_, err := ParseDay(day)
+	return day, err == nil
+}
+
+// Save writes an execution: its history, then its entry. Each is read back.
+func (b *Bucket) Save(ctx context.Context, a *Archived) error {
+	if err := b.Put(ctx, a.Entry.History, a.History); err != nil {
+		return err
+	}
+	return b.Put(ctx, a.Object, a.Index)
+}
+
+// Entry reads the entry with a name.
+func (b *Bucket) Entry(ctx context.Context, object string) (*Entry, error) {
+	data, err := b.Get(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEntry(data)
+}
+
+// Verify reads the history of an entry, and compares it with what the entry says. The error is or wraps [ErrNotFound], [ErrDiffers], or one of the
+// store.
+func (b *Bucket) Verify(ctx context.Context, e *Entry) error {
+	data, err := b.Get(ctx, e.History)
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) != e.Bytes || Digest(data) != e.SHA256 {
+		return fmt.Errorf("%w: %s", ErrDiffers, e.History)
+	}
+	return nil
+}
+
+// Verified is what the verification of some executions has found.
+type Verified struct {
+	// Executions is how many were read.
+	Executions int       `json:"executions"`
+	Damaged    []Damaged `json:"damaged,omitempty"`
+	// Next is the token of the next page; empty if there is none.
+	Next []byte `json:"next,omitempty"`
+}
+
+// Damaged is an execution whose history or entry is not what was written.
+type Damaged struct {
+	WorkflowID string `json:"workflowId"`
+	RunID      string `json:"runId"`
+	Reason     string `json:"reason"`
+}
