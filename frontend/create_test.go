@@ -202,6 +202,36 @@ func TestGuardOverATrace(t *testing.T) {
 	require.Equal(t, 3, armed, "once more when the trace has been found")
 }
 
+// TestCreateOverADeletionByAnEarlierRelease: such a trace says what becomes of the runs, and not of which schedule. The record of those runs
+// does. Without one there are no runs.
+func TestCreateOverADeletionByAnEarlierRelease(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hasRecord bool
+		want      *wire.Deletion
+	}{
+		"with runs":    {true, &wire.Deletion{Incarnation: "i1", Runs: schedule.RunsTerminate}},
+		"without runs": {false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := installed(t)
+			key := in.key("nightly")
+			revision, err := kv.Put(t.Context(), in.store, kv.Definition(key), &wire.Definition{Namespace: key.Namespace, ID: key.ID, Incarnation: "i1"}, 0)
+			require.NoError(t, err)
+			if test.hasRecord {
+				_, err := kv.Put(t.Context(), in.store, kv.Invoker(key), &wire.InvokerState{Incarnation: "i1"}, 0)
+				require.NoError(t, err)
+			}
+			note := kv.Note{Deletion: &wire.Deletion{Runs: schedule.RunsTerminate}}
+			require.NoError(t, kv.DeleteNoting(t.Context(), in.store, kv.Definition(key), revision, note))
+			in.create("nightly", "")
+			def := in.definition("nightly")
+			assert.Equal(t, test.want, def.Predecessor)
+		})
+	}
+}
+
 const shortGuardDelay = 3*time.Second + 100*time.Millisecond
 
 func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = 3*time.Second, shortGuardDelay }

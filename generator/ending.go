@@ -156,7 +156,7 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[wire.Definition])
 		return errClosing
 	}
 	d := &definition.Value
-	note := kv.Note{Deletion: d.Predecessor, Closed: d.Incarnation}
+	note := kv.Note{Deletion: d.Predecessor.Carried(), Closed: d.Incarnation}
 	if err := kv.DeleteNoting(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision, note); err != nil {
 		return err
 	}

@@ -91,6 +91,28 @@ func TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore(t *testing.T) {
 	require.Equal(t, "r1", b.lastDeleted("s").RequestID)
 }
 
+// TestAClosedScheduleInheritsNoPolicy: an earlier release has noted what becomes of the runs of a deleted schedule, and not of which. That is
+// not what becomes of the runs of the next one, which nobody has deleted.
+func TestAClosedScheduleInheritsNoPolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.pool(idleAfter(time.Millisecond))
+	d := b.define("s", seconds(3600))
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
+	next := d.Value
+	next.Incarnation, next.Predecessor, next.Schedule.Spec = "idle", &wire.Deletion{Runs: schedule.RunsTerminate}, schedule.Spec{}
+	next.CreateTime = next.CreateTime.Add(-time.Hour)
+	next.UpdateTime = next.CreateTime
+	b.put(next, 0)
+	b.handle(p, "s", wire.Wake{Incarnation: "idle", Version: 1, Reason: wire.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "idle", Version: 1, Reason: wire.ReasonIdle})
+
+	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventClosed))
+	last, err := kv.LastDeletion(t.Context(), b.store, keyOf("s"))
+	require.NoError(t, err)
+	require.Empty(t, last.RunsOf("idle"))
+}
+
 // closing is the buckets of a process that is about to delete a definition.
 type closing struct {
 	kv.Buckets

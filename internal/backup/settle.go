@@ -215,7 +215,7 @@ func (s *settlement) carryOut(ctx context.Context, h *records, p *plan) error {
 func traceOf(d *wire.Definition, gone *schedule.Event) kv.Note {
 	switch {
 	case gone.Kind == schedule.EventClosed:
-		return kv.Note{Deletion: d.Predecessor} // no request has deleted it
+		return kv.Note{Deletion: d.Predecessor.Carried()} // no request has deleted it
 	case gone.RequestID == "":
 		return kv.Note{}
 	}

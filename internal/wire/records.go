@@ -84,6 +84,18 @@ func (d *Deletion) RunsOf(incarnation string) schedule.RunsPolicy {
 	return d.Runs
 }
 
+// Carried returns what the deletion still says after another schedule of the ID has come and gone. What an earlier release noted about the runs
+// of a schedule that it did not name would be taken for that of the later one. Carried returns nil if nothing is left.
+func (d *Deletion) Carried() *Deletion {
+	switch {
+	case d == nil || d.Incarnation != "":
+		return d
+	case d.RequestID == "":
+		return nil
+	}
+	return &Deletion{RequestID: d.RequestID}
+}
+
 // By reports whether a request made the deletion. The request may have no ID, and there may be no deletion.
 func (d *Deletion) By(requestID string) bool {
 	return d != nil && requestID != "" && d.RequestID == requestID

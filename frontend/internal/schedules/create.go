@@ -85,7 +85,10 @@ func (s *Service) putNew(ctx context.Context, key schedule.Key, def *wire.Defini
 		if err := s.armGuard(ctx, key, "", def.Version); err != nil {
 			return err
 		}
-		def.Predecessor, def.PredecessorClosed = trace.Value.Deletion, trace.Value.Closed
+		def.PredecessorClosed = trace.Value.Closed
+		if def.Predecessor, err = s.named(ctx, key, trace.Value.Deletion); err != nil {
+			return err
+		}
 		_, err = kv.Put(ctx, s.store, kv.Definition(key), def, trace.Revision)
 		if !errors.Is(err, kv.ErrConflict) {
 			return err
@@ -93,6 +96,21 @@ func (s *Service) putNew(ctx context.Context, key schedule.Key, def *wire.Defini
 		def.Predecessor, def.PredecessorClosed = nil, "" // the trace is gone, or another schedule has come, and may be gone again
 	}
 	return conflict
+}
+
+// named returns a deletion that says which schedule it is about, for the definition of the next one. If an earlier release has not noted that, the record of
+// the runs says it. Without a record there are no runs whose end depends on it.
+func (s *Service) named(ctx context.Context, key schedule.Key, deletion *wire.Deletion) (*wire.Deletion, error) {
+	if deletion == nil || deletion.Incarnation != "" {
+		return deletion, nil
+	}
+	invoker, err := kv.OrZero(kv.GetLeader(ctx, s.store, kv.Invoker(key)))
+	if err != nil || invoker.Value.Incarnation == "" {
+		return deletion.Carried(), err
+	}
+	named := *deletion
+	named.Incarnation = invoker.Value.Incarnation
+	return &named, nil
 }
 
 // putInitialRequests writes the records of the starts that a create request asks for. They are written before the definition, so
