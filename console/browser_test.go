@@ -110,13 +110,26 @@ func (j *journey) goes(path string) { j.t.Helper(); j.do(chromedp.Navigate(j.url
 // clicks clicks on a link or a button with a text.
 func (j *journey) clicks(text string) {
 	j.t.Helper()
-	j.do(chromedp.Click(`//*[self::a or self::button or self::summary][normalize-space()="`+text+`"]`, chromedp.NodeVisible))
+	target := `//*[self::a or self::button or self::summary][normalize-space()="` + text + `"]`
+	j.do(chromedp.WaitVisible(target))
+	j.isReady()
+	j.do(chromedp.Click(target, chromedp.NodeVisible))
+}
+
+// isReady waits until the scripts of the page have run. Before that a page shows all that it has, and answers to no input.
+func (j *journey) isReady() {
+	j.t.Helper()
+	natstest.Eventually(j.t, patience, "the scripts of the page have run", func() bool {
+		state, _ := chromedp.Run(j.tab, chromedp.Evaluate[string]("document.readyState")) // a page that comes has none
+		return state == "complete"
+	})
 }
 
 // types puts a text into a field in place of what is there.
 func (j *journey) types(field, text string) {
 	j.t.Helper()
 	j.do(chromedp.WaitVisible("#" + field))
+	j.isReady()
 	is[chromedp.Void](j, fmt.Sprintf("document.getElementById(%q).select()", field))
 	j.do(chromedp.SendKeys("#"+field, text))
 }
@@ -170,6 +183,17 @@ var journeys = map[string]func(t *testing.T, j *journey, open func() *journey){
 		j.sees("The schedule is there.")
 		_, err := j.api.Describe(t.Context(), "by-browser")
 		require.NoError(t, err)
+	},
+	"type while a preview comes": func(t *testing.T, j *journey, _ func() *journey) {
+		j.goes("/ns/default/new-schedule")
+		j.isReady()
+		is[chromedp.Void](j, `document.addEventListener('htmx:beforeSwap', () => {
+			const cron = document.getElementById('cron')
+			cron.value = '0 25 * * *'
+			cron.dispatchEvent(new Event('input', {bubbles: true}))
+		}, {once: true})`)
+		j.types("cron", "0 5 * * mon")
+		j.sees(`hour "25" is out of range`) // and not the preview of what was there before
 	},
 	"create as YAML": func(t *testing.T, j *journey, _ func() *journey) {
 		j.goes("/ns/default/new-schedule")
