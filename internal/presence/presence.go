@@ -125,5 +125,5 @@ func Ask(ctx context.Context, conn bus.Conn, subject string, take func(data []by
 	return nil
 }
 
-// mostWaiting is how many answers may wait to be taken: more than an installation has processes.
-const mostWaiting = 1 << 16
+// mostWaiting is how many answers may wait to be taken: more than an installation has processes. Each question takes room for as many.
+const mostWaiting = 1 << 14
