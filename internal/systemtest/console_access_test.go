@@ -153,8 +153,12 @@ func TestConsoleAttacks(t *testing.T) {
 				assert.Equal(t, "/", answer.header.Get("Location"), next)
 			}
 		},
-		"a body has no end": bodyWithoutEnd,
-		"nobody reads":      nobodyReads,
+		"a body has no end":     bodyWithoutEnd,
+		"nobody reads":          nobodyReads,
+		"a host is made up":     hostIsMadeUp,
+		"an ID breaks a header": idBreaksAHeader,
+		"another protocol":      anotherProtocol,
+		"two lengths":           twoLengths,
 	} {
 		t.Run(name, func(t *testing.T) { attack(t, c, newBrowser(t, c.address)) })
 	}
