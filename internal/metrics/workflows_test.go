@@ -250,6 +250,19 @@ func (f *flows) requireLimits() {
 	assert.Positive(f, c.value(metrics.GatewayAdmissions.Instrument, admitted...))
 	assert.EqualValues(f, schedule.DefaultWorkflowRequestsPerSecond,
 		c.of(metrics.GatewayLimit.Instrument, "namespace", "default", "limit", "requests").value)
+
+	_, err := f.client.CreateNamespace(f.Context(), "narrow", schedule.CreateNamespaceRequest{
+		Limits: schedule.NamespaceLimits{WorkflowRequestsPerSecond: 1},
+	})
+	require.NoError(f, err)
+	f.eventually("a request of the narrow namespace is refused, and its limit is seen", func(c collected) bool {
+		_, err := f.api.DescribeWorkflowExecution(f.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: "narrow", Execution: &commonpb.WorkflowExecution{WorkflowId: "w"},
+		})
+		require.Error(f, err)
+		return c.value(metrics.GatewayAdmissions.Instrument, "namespace", "narrow", "limit", "requests", "outcome", "refused") > 0 &&
+			c.value(metrics.GatewayLimit.Instrument, "namespace", "narrow", "limit", "requests") == 1
+	})
 }
 
 // entries is how many entries the journal of a workflow has.
