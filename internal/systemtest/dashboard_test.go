@@ -141,7 +141,7 @@ var variable = regexp.MustCompile(`\$\{?\w+\}?`)
 
 // concrete returns a query of a dashboard with values for its variables: everything, over a short time.
 func concrete(query string) string {
-	query = strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$__interval", "10s").Replace(query)
+	query = strings.NewReplacer("$__rate_interval", "15s", "$__range", "1m", "$__interval", "15s").Replace(query)
 	return variable.ReplaceAllString(query, ".*")
 }
 
@@ -162,7 +162,7 @@ func startPrometheus(t *testing.T, watched string) *prometheus {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	config := fmt.Sprintf(`
-global: { scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }
+global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 2s }
 rule_files: [ %q ]
 scrape_configs:
   - job_name: carillon
