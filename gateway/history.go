@@ -30,7 +30,7 @@ const (
 )
 
 // GetWorkflowExecutionHistory returns a page of the history of an execution. If it is asked to wait for a new event and none comes in time, the
-// page is empty and has a token with which to ask again.
+// page is empty and has a token with which to ask again. The history of a run that is gone is read from the archive of its namespace.
 func (s *workflowService) GetWorkflowExecutionHistory(
 	ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
@@ -51,14 +51,30 @@ func (s *workflowService) GetWorkflowExecutionHistoryReverse(
 	if err := checkExecution(r.Execution); err != nil {
 		return nil, err
 	}
-	return route[workflowservice.GetWorkflowExecutionHistoryReverseResponse](
+	page, err := route[workflowservice.GetWorkflowExecutionHistoryReverseResponse](
 		ctx, s.Gateway, subjects.VerbHistoryReverse, schedule.Key{Namespace: r.Namespace, ID: r.Execution.WorkflowId}, r)
+	if err != nil {
+		page = &workflowservice.GetWorkflowExecutionHistoryReverseResponse{}
+		err = s.orArchived(ctx, err, r.Namespace, subjects.VerbArchivedHistoryReverse, r, page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
 }
 
 func (s *workflowService) historyPage(
 	ctx context.Context, workflow schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	return routeRead[workflowservice.GetWorkflowExecutionHistoryResponse](ctx, s.Gateway, subjects.VerbHistory, workflow, r)
+	page, err := routeRead[workflowservice.GetWorkflowExecutionHistoryResponse](ctx, s.Gateway, subjects.VerbHistory, workflow, r)
+	if err != nil {
+		page = &workflowservice.GetWorkflowExecutionHistoryResponse{}
+		err = s.orArchived(ctx, err, r.Namespace, subjects.VerbArchivedHistory, r, page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
 }
 
 // awaitHistory asks the owner until there is something new or the wait is over.

@@ -55,9 +55,6 @@ var missingFeatures = []missing{
 	{"remote settings of workers", "settings of workers are not implemented: set them where the worker is started", []string{
 		"FetchWorkerConfig", "UpdateWorkerConfig",
 	}},
-	{"archival", "archival is not implemented: executions that have ended are in the usual list until the retention of their namespace is over", []string{
-		"ListArchivedWorkflowExecutions",
-	}},
 	{"deprecation and restoring of namespaces", "deprecating and restoring a namespace are not implemented: DeleteNamespace deletes it for good", []string{
 		"DeprecateNamespace", "SoftDeleteNamespace", "RestoreNamespace", "DescribeNamespaceRestore",
 	}},

@@ -37,12 +37,16 @@ func (s *workflowService) RegisterNamespace(
 	switch {
 	case request.IsGlobalNamespace, len(request.Clusters) > 1:
 		return nil, errNotReplicated
-	case request.HistoryArchivalState == enums.ARCHIVAL_STATE_ENABLED, request.VisibilityArchivalState == enums.ARCHIVAL_STATE_ENABLED:
-		return nil, errNotArchived
 	case request.OwnerEmail != "", len(request.Data) > 0:
 		return nil, errOnlyDescription
 	}
 	limits, err := keeping(schedule.NamespaceLimits{}, request.WorkflowExecutionRetentionPeriod)
+	if err != nil {
+		return nil, err
+	}
+	limits.Archive, err = archival{
+		request.HistoryArchivalState, request.VisibilityArchivalState, request.HistoryArchivalUri, request.VisibilityArchivalUri,
+	}.apply("")
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +74,9 @@ func keeping(limits schedule.NamespaceLimits, retention *durationpb.Duration) (s
 // Temporal's settings of a namespace that are not here.
 var (
 	errOnlyDescription = serviceerror.NewUnimplemented("of a namespace only the description is kept: owner and data are not implemented")
-	errOnlyRetention   = serviceerror.NewUnimplemented("of the configuration of a namespace only the retention is implemented: carillon namespace update " +
-		"sets its limits")
+	errOnlyRetention   = serviceerror.NewUnimplemented("of the configuration of a namespace only the retention and the archive are implemented: carillon " +
+		"namespace update sets its limits")
 	errNotReplicated = serviceerror.NewUnimplemented("replication between clusters is not implemented: a cluster of NATS servers keeps the replicas")
-	errNotArchived   = serviceerror.NewUnimplemented("archival is not implemented: executions that have ended are kept for the retention of their namespace")
 )
 
 // DescribeNamespace describes a namespace, by its name or ID.
@@ -146,7 +149,7 @@ func (s *workflowService) ListNamespaces(
 	return response, nil
 }
 
-// UpdateNamespace changes the description and the retention of a namespace.
+// UpdateNamespace changes the description, the retention and the archive of a namespace.
 func (s *workflowService) UpdateNamespace(
 	ctx context.Context, request *workflowservice.UpdateNamespaceRequest,
 ) (*workflowservice.UpdateNamespaceResponse, error) {
@@ -154,9 +157,6 @@ func (s *workflowService) UpdateNamespace(
 	switch {
 	case request.PromoteNamespace, proto.Size(request.ReplicationConfig) > 0:
 		return nil, errNotReplicated
-	case request.GetConfig().GetHistoryArchivalState() == enums.ARCHIVAL_STATE_ENABLED,
-		request.GetConfig().GetVisibilityArchivalState() == enums.ARCHIVAL_STATE_ENABLED:
-		return nil, errNotArchived
 	case setsAnything(request.Config), request.DeleteBadBinary != "":
 		return nil, errOnlyRetention
 	case info.GetOwnerEmail() != "", len(info.GetData()) > 0, info.GetState() != enums.NAMESPACE_STATE_UNSPECIFIED:
@@ -166,7 +166,7 @@ func (s *workflowService) UpdateNamespace(
 	if err != nil {
 		return nil, err
 	}
-	limits, err := keeping(record.Limits, request.GetConfig().GetWorkflowExecutionRetentionTtl())
+	limits, err := configured(record.Limits, request.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -185,17 +185,25 @@ func (s *workflowService) UpdateNamespace(
 	}, nil
 }
 
-// setsAnything reports whether a configuration asks for something else than a retention. Clients send one even if it does not.
+// configured returns limits with what a configuration gives.
+func configured(limits schedule.NamespaceLimits, config *namespace.NamespaceConfig) (schedule.NamespaceLimits, error) {
+	limits, err := keeping(limits, config.GetWorkflowExecutionRetentionTtl())
+	if err != nil {
+		return limits, err
+	}
+	limits.Archive, err = archival{
+		config.GetHistoryArchivalState(), config.GetVisibilityArchivalState(), config.GetHistoryArchivalUri(), config.GetVisibilityArchivalUri(),
+	}.apply(limits.Archive)
+	return limits, err
+}
+
+// setsAnything reports whether a configuration asks for something else than a retention and an archive. Clients send one even if it does not.
 func setsAnything(config *namespace.NamespaceConfig) bool {
 	asked := proto.CloneOf(config)
 	if asked != nil {
 		asked.WorkflowExecutionRetentionTtl = nil
-	}
-	if asked.GetHistoryArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
-		asked.HistoryArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED
-	}
-	if asked.GetVisibilityArchivalState() == enums.ARCHIVAL_STATE_DISABLED {
-		asked.VisibilityArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED
+		asked.HistoryArchivalState, asked.VisibilityArchivalState = enums.ARCHIVAL_STATE_UNSPECIFIED, enums.ARCHIVAL_STATE_UNSPECIFIED
+		asked.HistoryArchivalUri, asked.VisibilityArchivalUri = "", ""
 	}
 	return proto.Size(asked) > 0
 }
@@ -216,7 +224,8 @@ func (g *Gateway) namespaceResponse(d *schedule.Namespace) *workflowservice.Desc
 			Limits: &namespace.NamespaceInfo_Limits{BlobSizeLimitError: maxBlob, MemoSizeLimitError: maxMemo},
 		},
 		Config: &namespace.NamespaceConfig{
-			HistoryArchivalState: enums.ARCHIVAL_STATE_DISABLED, VisibilityArchivalState: enums.ARCHIVAL_STATE_DISABLED,
+			HistoryArchivalState: archivalState(d.Limits.Archive), HistoryArchivalUri: d.Limits.Archive,
+			VisibilityArchivalState: archivalState(d.Limits.Archive), VisibilityArchivalUri: d.Limits.Archive,
 			WorkflowExecutionRetentionTtl: durationpb.New(d.Limits.KeepsRuns()),
 		},
 		ReplicationConfig: &replication.NamespaceReplicationConfig{

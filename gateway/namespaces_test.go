@@ -103,11 +103,9 @@ func TestNamespacesRefuse(t *testing.T) {
 	var invalid *serviceerror.InvalidArgument
 	var notFound *serviceerror.NamespaceNotFound
 	for name, r := range map[string]*workflowservice.RegisterNamespaceRequest{
-		"global":             {Namespace: "n", IsGlobalNamespace: true},
-		"archived":           {Namespace: "n", HistoryArchivalState: enums.ARCHIVAL_STATE_ENABLED},
-		"archived, for show": {Namespace: "n", VisibilityArchivalState: enums.ARCHIVAL_STATE_ENABLED},
-		"owned":              {Namespace: "n", OwnerEmail: "a@b"},
-		"with data":          {Namespace: "n", Data: map[string]string{"a": "b"}},
+		"global":    {Namespace: "n", IsGlobalNamespace: true},
+		"owned":     {Namespace: "n", OwnerEmail: "a@b"},
+		"with data": {Namespace: "n", Data: map[string]string{"a": "b"}},
 	} {
 		_, err := in.RegisterNamespace(t.Context(), r)
 		assert.ErrorAs(t, err, &unimplemented, name)
@@ -130,8 +128,6 @@ func TestNamespacesRefuse(t *testing.T) {
 	require.ErrorAs(t, err, &notFound)
 	for says, r := range map[string]*workflowservice.UpdateNamespaceRequest{
 		"owner and data":                  {UpdateInfo: &namespace.UpdateNamespaceInfo{OwnerEmail: "a@b"}},
-		"archival is":                     {Config: &namespace.NamespaceConfig{HistoryArchivalState: enums.ARCHIVAL_STATE_ENABLED}},
-		"archival is not implemented":     {Config: &namespace.NamespaceConfig{VisibilityArchivalState: enums.ARCHIVAL_STATE_ENABLED}},
 		"replication between clusters":    {ReplicationConfig: &replication.NamespaceReplicationConfig{ActiveClusterName: "other"}},
 		"replication between clusters is": {PromoteNamespace: true},
 		"only the retention":              {DeleteBadBinary: "x"},

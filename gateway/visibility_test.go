@@ -243,16 +243,6 @@ func TestPagesUnderNewRuns(t *testing.T) {
 	}
 }
 
-// TestNoArchive: the answer says where the executions are.
-func TestNoArchive(t *testing.T) {
-	t.Parallel()
-	in := install(t)
-	_, err := in.ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: "default"})
-	var none *serviceerror.Unimplemented
-	require.ErrorAs(t, err, &none)
-	assert.ErrorContains(t, err, "in the usual list until the retention")
-}
-
 // TestOlderLists are other names for some queries.
 func TestOlderLists(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	sdkclient "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -94,7 +95,24 @@ func TestRetentionWaitsForTheArchive(t *testing.T) {
 			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 		}, response))
 		require.True(t, proto.Equal(&historypb.History{Events: histories[run.GetID()]}, response.History), run.GetID())
+		require.True(t, proto.Equal(response.History, &historypb.History{Events: k.events(run)}), "clients find it, too")
 	}
+	require.NoError(t, runs[0].Get(t.Context(), nil), "a client that asks for the result gets it")
+	back, err := k.WorkflowService().GetWorkflowExecutionHistoryReverse(t.Context(), &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: "completed", RunId: runs[0].GetRunID()}, MaximumPageSize: 1,
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, len(histories["completed"]), back.History.Events[0].EventId)
+	listed, err := k.WorkflowService().ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{
+		Namespace: "default", Query: "WorkflowId = 'completed'",
+	})
+	require.NoError(t, err)
+	require.Len(t, listed.Executions, 1)
+	_, err = k.WorkflowService().GetWorkflowExecutionHistory(t.Context(), &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: "never"},
+	})
+	var gone *serviceerror.NotFound
+	require.ErrorAs(t, err, &gone)
 	var data wrapperspb.BytesValue
 	var found archive.Verified
 	require.NoError(t, k.askArchive(subjects.VerbVerifyArchived, &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: "default"}, &data))
