@@ -62,7 +62,7 @@ func (s *Service) Run(ctx context.Context, namespace string, req *schedule.RunRe
 func errNoRun(key schedule.Key, name string, more bool) error {
 	where := "or not in the event history any more"
 	if more {
-		where = fmt.Sprintf("or not in the last %d events of the schedule: list its runs to find an older one", maxScanned)
+		where = "or not in the newest part of the event history, which is all that this looks at: list its runs to find an older one"
 	}
 	return &schedule.Error{
 		Code: schedule.CodeNotFound, Field: "run", Message: fmt.Sprintf("schedule %q has no run %q, %s", key.ID, name, where),

@@ -75,17 +75,25 @@ func (s *Service) scanRuns(ctx context.Context, key schedule.Key, page *runsPage
 	query := events.Query{Key: key, From: page.begin(), Kinds: []schedule.EventKind{
 		schedule.EventStarted, schedule.EventCompleted, schedule.EventDeleted, schedule.EventClosed,
 	}}
-	fold, looks := newRunFold(), &strayLooks{service: s, namespace: key.Namespace}
+	fold, looks := newRunFold(), &strayLooks{service: s, namespace: key.Namespace, left: left}
 	var failed error
+	spent := false
 	last, more, err := s.backwards(ctx, query, left, func(entry *events.Entry) bool {
 		run, ok := fold.add(&entry.Event)
 		if !ok {
 			return true
 		}
-		failed = looks.correct(ctx, &run)
-		return page.add(run, entry) && failed == nil
+		var enough bool
+		if enough, failed = looks.correct(ctx, &run); !enough || failed != nil {
+			spent = true
+			return false
+		}
+		return page.add(run, entry)
 	})
-	if more {
+	switch {
+	case spent && last != nil:
+		page.stop(runsPlace{before: last.Sequence + 1, time: last.Time})
+	case more:
 		page.stop(runsPlace{before: last.Sequence, time: last.Time})
 	}
 	return cmp.Or(failed, err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -207,4 +209,38 @@ func TestAllPagesOfRuns(t *testing.T) {
 		limit := budget{rapid.IntRange(2100, 4000).Draw(rt, "budget"), maxScannedBytes}
 		require.Equal(rt, h.truth(key.Namespace, &req), h.pages(t.Context(), rt, key, req, limit))
 	})
+}
+
+// TestEveryQueuedRunIsListed: runs of schedules that are gone may still be in their task queues. Each is looked up there, on one page or another.
+func TestEveryQueuedRunIsListed(t *testing.T) {
+	t.Parallel()
+	h := newTold(t)
+	begin := time.Now().Add(time.Hour).UTC()
+	const many = 400
+	var all []schedule.Event
+	for i := range 2 * many {
+		e := schedule.Event{
+			ID: fmt.Sprint(i), Namespace: "n", ScheduleID: fmt.Sprint("s-", i%many), Time: begin.Add(time.Duration(i) * time.Second),
+			Kind: schedule.EventDeleted,
+		}
+		if i < many {
+			e.Kind, e.RequestID, e.WorkflowID, e.TaskQueue = schedule.EventStarted, fmt.Sprint("r-", i), fmt.Sprint("w-", i), "q"
+		}
+		all = append(all, e)
+	}
+	require.NoError(t, h.publisher.Publish(t.Context(), all...))
+	want := []string{}
+	for _, i := range []int{many - 1, many / 2, 0} {
+		_, err := h.js.PublishMsg(t.Context(), &nats.Msg{
+			Subject: h.names.Action("n", "q", fmt.Sprint("w-", i)), Header: nats.Header{jetstream.MsgIDHeader: {fmt.Sprint("r-", i)}},
+		})
+		require.NoError(t, err)
+		want = append(want, fmt.Sprintf("s-%d r-%d running", i, i))
+	}
+	for _, size := range []int{1, 20} {
+		for _, to := range []time.Time{{}, begin.Add(time.Hour)} {
+			req := schedule.RunsRequest{Status: schedule.StatusRunning, PageSize: size, To: to}
+			require.Equal(t, want, h.pages(t.Context(), t, schedule.Key{Namespace: "n"}, req, budget{2500, maxScannedBytes}))
+		}
+	}
 }

@@ -15,7 +15,7 @@ func (s *Service) pastRuns(ctx context.Context, key schedule.Key, page *runsPage
 	if to := page.req.To; !to.IsZero() {
 		query.To = to.Add(clockSkew) // an event is stored a moment after what it tells
 	}
-	looks := &strayLooks{service: s, namespace: key.Namespace}
+	looks := &strayLooks{service: s, namespace: key.Namespace, left: left}
 	for at := page.from; ; at.searched = 0 {
 		size := left.backward(min(max(page.size, firstScan), scanSize)) / 2 // the other half is for the ends
 		if at.searched > 0 {
@@ -57,8 +57,13 @@ func settle(
 			return true, nil
 		}
 		run := ends.run(start)
-		if err := looks.correct(ctx, &run); err != nil {
+		enough, err := looks.correct(ctx, &run)
+		if err != nil {
 			return true, err
+		}
+		if !enough {
+			page.stop(runsPlace{before: start.Sequence + 1, time: start.Time})
+			return true, nil
 		}
 		if page.add(run, start) {
 			continue

@@ -71,10 +71,15 @@ func (s *Service) stray(ctx context.Context, key schedule.Key, name string) (run
 	}, true, nil
 }
 
+// isInAQueue reports whether a task queue may have a run.
+func isInAQueue(run *schedule.Run) bool {
+	return run.Status == "" && run.TaskQueue != "" && !run.ActionKind.IsWorkflow()
+}
+
 // inQueue reports whether the task queue of a run has it. If so, the run is in progress, and inQueue corrects a history that does
 // not know that.
 func (s *Service) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) (bool, error) {
-	if run.Status != "" || run.TaskQueue == "" || run.ActionKind.IsWorkflow() {
+	if !isInAQueue(run) {
 		return false, nil
 	}
 	last, err := s.bus.Last(ctx, s.names.ActionStream(), s.names.Action(key.Namespace, run.TaskQueue, run.WorkflowID))
@@ -104,22 +109,21 @@ func (s *Service) startRequest(ctx context.Context, subject string) (*schedule.A
 	return &request, nil
 }
 
-// maxStrayLooks bounds the runs of deleted schedules that one request looks up in their task queues. Further ones are listed as
-// runs whose end is unknown.
-const maxStrayLooks = 1000
-
 // strayLooks corrects the runs that one request lists, as [Service.inQueue] does.
 type strayLooks struct {
 	service   *Service
 	namespace string
-	made      int
+	left      *budget
 }
 
-func (l *strayLooks) correct(ctx context.Context, run *schedule.Run) error {
-	if !endUnknown(run) || l.made == maxStrayLooks {
-		return nil
+// correct reports whether there was something left for the look at the task queue of a run whose end is unknown. Other runs need no look.
+func (l *strayLooks) correct(ctx context.Context, run *schedule.Run) (enough bool, err error) {
+	if !endUnknown(run) || !isInAQueue(run) {
+		return true, nil
 	}
-	l.made++
-	_, err := l.service.inQueue(ctx, schedule.Key{Namespace: l.namespace, ID: run.ScheduleID}, run)
-	return err
+	if !l.left.look() {
+		return false, nil
+	}
+	_, err = l.service.inQueue(ctx, schedule.Key{Namespace: l.namespace, ID: run.ScheduleID}, run)
+	return true, err
 }
