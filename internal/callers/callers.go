@@ -211,12 +211,13 @@ func (c *Callers) enter(client Client) (*user, error) {
 	if !allowed {
 		return nil, ErrTooMany
 	}
-	if !c.opens.AllowN(now, 1) || !c.makeRoom(now, client.Owner()) {
+	owner := "network " + network // NATS has not looked at what else the credentials say
+	if !c.opens.AllowN(now, 1) || !c.makeRoom(now, owner) {
 		from.end(false, now)
 		return nil, ErrTooMany
 	}
 	u := newUser(now)
-	u.owner, u.requests = "network "+network, 1 // NATS has not looked at what else the credentials say
+	u.owner, u.requests = owner, 1
 	if c.known[key] != nil {
 		c.forget(key)
 	}

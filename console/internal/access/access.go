@@ -133,9 +133,9 @@ func (a *Access) Around(next http.Handler) http.Handler {
 	})
 }
 
-// passFile passes a request for a file on, for nobody in particular.
+// passFile passes a request for a file on, whoever asks for it.
 func (a *Access) passFile(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if wait, allowed := a.allow(&Visitor{}, r); !allowed {
+	if wait, allowed := a.allow(a.sessionOf(r), r); !allowed {
 		a.refuse(w, r, tooFast(wait))
 		return
 	}

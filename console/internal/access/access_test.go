@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,6 +181,26 @@ func TestLimitsOfANetwork(t *testing.T) {
 		}
 		assert.Equal(t, http.StatusTooManyRequests, ask(handler, asked.method, asked.path, "2001:db8::ffff:1"), "%s %s", asked.method, asked.path)
 		assert.NotEqual(t, http.StatusTooManyRequests, ask(handler, asked.method, asked.path, "2001:db8:0:1::1"), "another network")
+	}
+}
+
+// TestOnlyWhatIsRefusedHasFailed: while NATS cannot be asked, attempts to log in do not count as failed.
+func TestOnlyWhatIsRefusedHasFailed(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	users, err := callers.New(callers.Config{Conn: js.Conn(), Names: natstest.Names(t), Now: time.Now, Logger: natstest.Logger(t)})
+	require.NoError(t, err)
+	users.Close()
+	var status int
+	handler := New(Config{
+		Users: users, Now: func() time.Time { return begin }, IsPage: func(*http.Request) bool { return true }, Logger: natstest.Logger(t),
+		ShowLogin: func(_ http.ResponseWriter, _ *http.Request, with int, _ Form) { status = with },
+	}).Around(http.NotFoundHandler())
+	for range 2 * loginsAtOnce {
+		r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader("user=ann&password=p"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		assert.Equal(t, http.StatusServiceUnavailable, status)
 	}
 }
 

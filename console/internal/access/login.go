@@ -114,11 +114,13 @@ func (a *Access) tryEnter(w http.ResponseWriter, r *http.Request) (Form, *denied
 	}
 	client.Credentials = credentials
 	_, done, err := a.config.Users.Use(r.Context(), client)
+	if !errors.Is(err, callers.ErrRefused) {
+		undo() // only what NATS has refused is a failure of whoever tries
+	}
 	if err != nil {
 		return form, a.explain(r.Context(), err)
 	}
 	defer done()
-	undo()
 	a.sessions.remove(numberOf(r))
 	setCookie(w, r, a.sessions.begin(client, form.Namespace, now))
 	a.config.Logger.InfoContext(r.Context(), "logged in to the console", "user", credentials.Name(), "kind", credentials.String(), "address", client.Address)

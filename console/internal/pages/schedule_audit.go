@@ -35,6 +35,7 @@ type auditing struct {
 	From, To, Fate string
 	Problem        *refusal.Refusal
 	Result         *auditResult
+	zone           *time.Location
 }
 
 // auditResult is what an audit has found out.
@@ -79,11 +80,10 @@ var kindsOfFates = map[audit.Fate]string{
 // InForm returns a time of the address as the fields for times show it: they know no zones.
 func (a *auditing) InForm(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
-	zone, err2 := time.LoadLocation(a.Zone)
-	if err != nil || err2 != nil {
+	if err != nil {
 		return text
 	}
-	return at.In(zone).Format("2006-01-02T15:04:05")
+	return at.In(a.zone).Format("2006-01-02T15:04:05")
 }
 
 // scheduleAudit shows the form of an audit, and makes one if a range is given. An empty range is one without bounds.
@@ -93,7 +93,7 @@ func (p *Pages) scheduleAudit(r *http.Request, asks *speaker.Speaker) (*answer, 
 		return nil, err
 	}
 	values := r.URL.Query()
-	page := &auditing{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), "audit"), From: values.Get("from"), To: values.Get("to"), Fate: values.Get("fate")}
+	page := &auditing{scheduleHead: headOf(d.Namespace, d.ID, zone.String(), "audit"), From: values.Get("from"), To: values.Get("to"), Fate: values.Get("fate"), zone: zone}
 	if values.Has("from") || values.Has("to") {
 		if err := p.auditRange(r, asks, page, zone); err != nil {
 			page.Problem = refusal.Of(err)

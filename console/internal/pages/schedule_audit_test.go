@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/audit"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestAuditGoesOn: where an audit has more times than a page goes through, the page leads to the next part, even in the hour that comes twice.
 func TestAuditGoesOn(t *testing.T) {
 	t.Parallel()
-	zone, err := time.LoadLocation("Europe/Berlin")
+	zone, err := schedule.LoadZone("Europe/Berlin")
 	require.NoError(t, err)
 	next := time.Date(2026, 10, 25, 1, 30, 0, 1, time.UTC) // 2:30 for the second time
-	page := &auditing{scheduleHead: headOf("n", "s", zone.String(), "audit"), From: "2026-10-01T00:00", To: "2026-11-01T00:00"}
+	page := &auditing{scheduleHead: headOf("n", "s", zone.String(), "audit"), From: "2026-10-01T00:00", To: "2026-11-01T00:00", zone: zone}
 	list := &fateList{now: noon, zone: zone}
 	shown := page.result(&audit.Report{Next: next}, list)
 	address, err := url.Parse(shown.Next)
