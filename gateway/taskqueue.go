@@ -133,7 +133,8 @@ func (g *Gateway) askProcesses(ctx context.Context, queue offer.Queue) (polling 
 		rates, err = offer.AskRates(ctx, g.config.Conn, g.config.Names, queue)
 		return err
 	})
-	return polling, rates, both.Wait()
+	err = both.Wait()
+	return polling, rates, err
 }
 
 // addRates adds the rates of each priority, and those of all.
