@@ -100,7 +100,7 @@ type NamespaceLimits struct {
 const MaxArchive = 1024
 
 // ArchiveSchemes are the schemes of the URLs that [NamespaceLimits.Archive] may have.
-func ArchiveSchemes() []string { return []string{"jetstream", "file"} }
+func ArchiveSchemes() []string { return []string{"jetstream", "file", "s3", "azblob", "gs"} }
 
 // KeepsRuns returns how long a run of a workflow is kept after its end.
 func (l NamespaceLimits) KeepsRuns() time.Duration {
@@ -172,6 +172,8 @@ func validateArchive(text string) error {
 		return Invalid("archive", "has %d bytes: use %d at most", len(text), MaxArchive)
 	case err != nil || !slices.Contains(ArchiveSchemes(), u.Scheme):
 		return Invalid("archive", "%q is not the URL of a bucket: use one that begins with %s://", jsontext.Shorten(text), strings.Join(ArchiveSchemes(), "://, "))
+	case u.Scheme != "file" && u.Scheme != "jetstream" && u.Host == "":
+		return Invalid("archive", "%q names no bucket: use %s://NAME", jsontext.Shorten(text), u.Scheme)
 	case u.User != nil:
 		return Invalid("archive", "must have no password: the credentials are those of the processes that archive")
 	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):

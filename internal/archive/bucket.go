@@ -61,8 +61,10 @@ func (s Store) Open(ctx context.Context, address string) (*Bucket, error) {
 		return New(opened, nil), nil
 	case "file":
 		return openDir(u)
+	case "s3", "azblob", "gs":
+		return openCloud(ctx, u)
 	}
-	return nil, fmt.Errorf("archive: %q is not a bucket that this program opens: use a URL that begins with jetstream:// or file:///", u.Redacted())
+	return nil, fmt.Errorf("archive: %q is not the URL of a bucket", u.Redacted())
 }
 
 // Put writes an object, and reads it back.
