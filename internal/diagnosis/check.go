@@ -21,7 +21,7 @@ const (
 // Check is the result of one check.
 type Check struct {
 	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "search", "time zones",
-	// "generator", "invoker", "backfiller", "history", "workers", "dead letters", "events" or "facts".
+	// "generator", "invoker", "backfiller", "history", "archive", "workers", "dead letters", "events" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	// Detail is what was found, Next what to do about it. Next is empty if all is well.
@@ -59,6 +59,9 @@ func Checks(f *Facts) []Check {
 	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkSearch(f), checkZones(f))
 	for _, pool := range subjects.Pools() {
 		checks = append(checks, checkPool(f, pool))
+	}
+	if f.Archive != nil {
+		checks = append(checks, checkArchive(f))
 	}
 	checks = append(checks, checkWorkers(f), checkDeadLetters(f), checkHistory(f))
 	if len(f.Problems) > 0 {

@@ -18,6 +18,8 @@ type Facts struct {
 	Cluster    *topology.Facts `json:"cluster,omitempty"`
 	Unreadable string          `json:"unreadable,omitempty"`
 	Namespaces int             `json:"namespaces"`
+	// Archive is nil if no namespace asks for an archive.
+	Archive *Archive `json:"archive,omitempty"`
 	// Streams are the streams of the installation, buckets first, in order. They include missing ones.
 	Streams   []Stream   `json:"streams"`
 	Frontends []Frontend `json:"frontends"`

@@ -129,6 +129,7 @@ func (g *gatherer) installation(ctx context.Context) bool {
 		g.problem("namespaces", err)
 	}
 	g.facts.Namespaces = len(all)
+	g.archive(ctx, cluster, all)
 	return true
 }
 

@@ -83,7 +83,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/callers":    {"client", "schedule", "subjects", "internal/bus", "internal/flood"},
 		"internal/call":       {"schedule", "internal/bus", "internal/flood", "internal/telemetry"},
 		"internal/cache":      {"schedule", "specproc", "kv", "internal/wire"},
-		"internal/diagnosis": {"subjects", "kv", "internal/bus", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch",
+		"internal/diagnosis": {"subjects", "kv", "internal/archive/progress", "internal/bus", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch",
 			"internal/presence"},
 		"internal/heap":              {},
 		"internal/ical":              {"schedule"},

@@ -1,0 +1,83 @@
+package diagnosis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// archiverSilent is for how long the process that archives may say nothing.
+	archiverSilent = 2 * time.Minute
+	// archiveFailed is for how long a namespace may not be archived before that counts as failed. At once, it is a warning.
+	archiveFailed = time.Hour
+)
+
+// Archive is what is known about archives.
+type Archive struct {
+	// Namespaces ask for an archive, in order.
+	Namespaces []string `json:"namespaces"`
+	// Status is what the process that archives last said.
+	Status progress.Status `json:"status,omitzero"`
+}
+
+// archive finds out which of some namespaces ask for an archive, and how that gets on.
+func (g *gatherer) archive(ctx context.Context, cluster *kv.Cluster, names []string) {
+	records, err := namespaces.NewRecords(cluster).Read(ctx, names)
+	if err != nil {
+		g.problem("namespaces", err)
+		return
+	}
+	of := &Archive{}
+	for i := range records {
+		if records[i].Limits.Archive != "" {
+			of.Namespaces = append(of.Namespaces, records[i].Name)
+		}
+	}
+	if len(of.Namespaces) == 0 {
+		return
+	}
+	slices.Sort(of.Namespaces)
+	record, err := kv.GetJSON[progress.Status](ctx, cluster, subjects.KeyArchiver)
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		g.problem("archive", err)
+		return
+	}
+	of.Status = record.Value
+	g.facts.Archive = of
+}
+
+// checkArchive judges the archives of an installation whose namespaces ask for some.
+func checkArchive(f *Facts) Check {
+	const name = "archive"
+	of, now := f.Archive, f.Time.Add(f.NATS.Skew)
+	asking := counted(len(of.Namespaces), "namespace")
+	if of.Status.Process == "" || now.Sub(of.Status.At) > archiverSilent {
+		return notOK(name, Failed, fmt.Sprintf("no process archives, and workflows of %s are kept until one does: %s", asking, listed(of.Namespaces)),
+			"start carillon server or carillon archival")
+	}
+	if len(of.Status.Waiting) > 0 {
+		status, all := Warning, []string{}
+		for _, w := range of.Status.Waiting {
+			if now.Sub(w.Since) >= archiveFailed {
+				status = Failed
+			}
+			all = append(all, fmt.Sprintf("%s for %s: %s", w.Namespace, ageText(now, w.Since), w.Reason))
+		}
+		return notOK(name, status, "workflows that have ended are kept, because they cannot be archived: "+strings.Join(all, "; "),
+			"see whether the processes that archive reach the bucket, may write to it, and have room there")
+	}
+	if of.Status.Left > 0 {
+		return notOK(name, Warning, counted(of.Status.Left, "workflow")+" could not be read and archived, and others are",
+			"carillon cluster check says which journals are damaged; the log of the process that archives has the reasons")
+	}
+	return ok(name, "of %s", asking)
+}
