@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -336,4 +339,38 @@ func (b *bundle) verify() (found archive.Verified) {
 	require.NoError(b, b.askArchive(subjects.VerbVerifyArchived, &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: space}, &data))
 	require.NoError(b, json.Unmarshal(data.Value, &found))
 	return found
+}
+
+// TestAnotherBucket: when a namespace names another bucket, the runs that are still there are archived in that one, too.
+func TestAnotherBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.end("w", "Order")
+	stop := b.run()
+	b.awaitArchived("w")
+	stop()
+	limits := b.spaces[space].Limits
+	limits.Archive = "jetstream://" + b.names.ArchiveBucket() + "-2"
+	b.run(func(config *Config) { config.Namespaces = namespaces.Fixed{space: {Name: space, Limits: limits}} })
+	b.await("it is in the other bucket", func() bool { return len(b.list("", 0)) == 1 })
+}
+
+// TestTypesThatBeginAlike: every entry of a folder is listed once, whatever the types and the size of the page.
+func TestTypesThatBeginAlike(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	limits := b.spaces[space].Limits
+	limits.Archive = "file://" + filepath.ToSlash(t.TempDir())
+	b.spaces[space] = schedule.Namespace{Name: space, Limits: limits}
+	var ids []string
+	for i, of := range []string{"Order", "Order-2", "Order", "Order=", "Order-2", "Orders", "A"} {
+		ids = append(ids, fmt.Sprint("w", i))
+		b.end(ids[i], of)
+	}
+	b.run()
+	b.awaitArchived(ids...)
+	for _, size := range []int32{0, 1, 2, 3} {
+		require.ElementsMatch(t, ids, b.list("", size), "pages of %d", size)
+	}
+	require.ElementsMatch(t, []string{"w1", "w4"}, b.list("WorkflowType = 'Order-2'", 1))
 }

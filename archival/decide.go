@@ -18,16 +18,19 @@ type ended struct {
 	// waited is whether history waits for the entry to be passed before it removes what ended with it.
 	waited bool
 	runIDs []string // none for most entries
+	// unread is why the entry cannot be read; empty if it can.
+	unread string
 }
 
-// due is a run that is to be archived.
+// due is a run that is to be archived. If the entry with which it ended cannot be read, unread says why, and the run is not known.
 type due struct {
 	end               uint64
 	at                time.Time
 	workflowID, runID string
+	unread            string
 }
 
-// endings takes what it needs from the entries of journals. An entry that cannot be read ends nothing: history does not remove it either.
+// endings takes what it needs from the entries of journals.
 func endings(names subjects.Names, page []bus.Message) []ended {
 	all := make([]ended, 0, len(page))
 	for i := range page {
@@ -35,13 +38,24 @@ func endings(names subjects.Names, page []bus.Message) []ended {
 		e := ended{sequence: m.Sequence, waited: m.Header.Get(subjects.HeaderEnds) != ""}
 		if _, key, err := names.ParseJournal(m.Subject); err == nil {
 			e.workflowID = key.ID
-			if entry, err := execution.ParseEntry(m.Data); err == nil {
+			if entry, err := execution.ParseEntry(m.Data); err != nil {
+				e.unread = err.Error()
+			} else {
 				e.at, e.runIDs = entry.Time, entry.Ended()
 			}
 		}
 		all = append(all, e)
 	}
 	return all
+}
+
+// known returns how far a namespace is archived, as far as that is about the stream of a page. Up to Through, no entry of that stream is newer than At: one
+// that is says that the stream is another one, and nothing of it is archived.
+func known(p progress.Progress, page []ended) progress.Progress {
+	if slices.ContainsFunc(page, func(e ended) bool { return e.sequence <= p.Through && e.at.After(p.At) }) {
+		return progress.Progress{Archive: p.Archive}
+	}
+	return p
 }
 
 // plan returns the runs that have ended with some entries and are not archived, in the order of their ends. Those that were left behind are not among
@@ -51,8 +65,11 @@ func plan(p *progress.Progress, page []ended) (todo []due) {
 		if p.Reached(e.sequence, e.at) {
 			continue
 		}
+		if e.waited && e.unread != "" {
+			todo = append(todo, due{e.sequence, e.at, e.workflowID, "", e.unread})
+		}
 		for _, runID := range e.runIDs {
-			todo = append(todo, due{e.sequence, e.at, e.workflowID, runID})
+			todo = append(todo, due{e.sequence, e.at, e.workflowID, runID, ""})
 		}
 	}
 	return todo

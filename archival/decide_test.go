@@ -33,9 +33,30 @@ func TestPlan(t *testing.T) {
 	assert.Equal(t, []string{"r2", "r3"}, of(progress.Progress{Through: 5, At: noon}))
 	assert.Empty(t, of(progress.Progress{Through: 7, At: noon.Add(time.Second)}))
 	assert.Equal(t, []string{"r1", "r2", "r3"}, of(progress.Progress{Through: 100, At: noon.Add(-time.Second)}), "a backup was restored")
+	assert.Equal(t, []string{""}, func() (runs []string) {
+		for _, d := range plan(&progress.Progress{}, []ended{{sequence: 3, workflowID: "a", waited: true, unread: "garbage"}, {sequence: 4, unread: "garbage"}}) {
+			runs = append(runs, d.runID)
+		}
+		return runs
+	}(), "an end that cannot be read is not passed over")
 	assert.True(t, changes(&progress.Progress{}, page))
 	assert.False(t, changes(&progress.Progress{}, page[1:2]))
 	assert.True(t, changes(&progress.Progress{}, []ended{{sequence: 1, waited: true}}), "a run was deleted")
+}
+
+// TestAnotherStream: when the sequences have begun anew, nothing counts as archived, in no later page either.
+func TestAnotherStream(t *testing.T) {
+	t.Parallel()
+	before := progress.Progress{Archive: "jetstream://", Through: 100, At: noon, Left: []progress.Left{{End: 7}}}
+	page := []ended{{sequence: 1, at: noon.Add(time.Hour), runIDs: []string{"r"}, waited: true}}
+	now := known(before, page)
+	require.Equal(t, progress.Progress{Archive: "jetstream://"}, now)
+	now, ok := after(now, page, nil)
+	require.True(t, ok)
+	require.False(t, now.Reached(2, noon.Add(time.Hour)))
+	require.Equal(t, before, known(before, []ended{{sequence: 100, at: noon}, {sequence: 101, at: noon.Add(time.Hour)}}), "the same stream")
+	require.Equal(t, progress.Progress{Archive: "file:///a"}, before.Of("file:///a"), "another archive has nothing")
+	require.Equal(t, before, before.Of("jetstream://"))
 }
 
 // TestTooManyLeft: nothing goes on when too many runs were left behind.

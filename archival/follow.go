@@ -2,6 +2,7 @@ package archival
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,12 +10,15 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 const (
 	// pageSize is how many entries of a journal stream are read at once.
 	pageSize = 500
+	// pagesAtOnce is how many pages of a shard are worked on before it is the turn of others.
+	pagesAtOnce = 10
 	// atOnce is how many runs of a page are archived at once.
 	atOnce = 16
 )
@@ -23,6 +27,8 @@ const (
 type follow struct {
 	*Service
 	place
+	// address is the URL of the bucket.
+	address string
 	// next is where to read on; 0 before the first page.
 	next     uint64
 	progress progress.Progress
@@ -31,33 +37,35 @@ type follow struct {
 	retry time.Time
 }
 
-// round archives what there is.
-func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (err error) {
+// round archives what there is, up to a number of pages. It reports whether there may be more.
+func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (more bool, err error) {
 	if f.next == 0 {
 		if f.progress, f.revision, err = f.records.Get(ctx, f.namespace, f.shard); err != nil {
-			return err
+			return false, err
 		}
 		f.next = 1 // what is safe is skipped: another stream may be there than the progress is about
 	}
+	f.progress = f.progress.Of(f.address)
 	if err := f.retryLeft(ctx, bucket); err != nil {
-		return err
+		return false, err
 	}
 	names := f.config.Names
-	for ctx.Err() == nil {
+	for range pagesAtOnce {
 		page, err := f.bus.Subject(ctx, names.JournalStream(f.shard), names.Journals(f.shard, f.namespace), f.next, pageSize)
 		if err != nil || len(page) == 0 {
-			return err
+			return false, err
 		}
 		if err := f.page(ctx, bucket, endings(names, page)); err != nil {
-			return err
+			return false, err
 		}
 		f.next = page[len(page)-1].Sequence + 1
 	}
-	return ctx.Err()
+	return true, ctx.Err()
 }
 
 // page archives the runs that have ended in a page, and stores that.
 func (f *follow) page(ctx context.Context, bucket *archive.Bucket, page []ended) error {
+	f.progress = known(f.progress, page)
 	todo := plan(&f.progress, page)
 	if len(todo) > 0 {
 		f.state.wait(f.place, todo[0].at, len(f.progress.Left))
@@ -97,8 +105,13 @@ func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []
 	group.SetLimit(atOnce)
 	for i, d := range todo {
 		group.Go(func() error {
-			reason, err := f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID)
+			reason, err := d.unread, error(nil)
+			if reason == "" {
+				reason, err = f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID)
+			}
 			if reason != "" {
+				f.log.WarnContext(ctx, "an execution is archived later, and kept until then",
+					"namespace", f.namespace, "workflow_id", d.workflowID, "run_id", d.runID, "error", reason)
 				left[i] = progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID, Since: f.config.Now(), Reason: reason}
 			}
 			return err
@@ -113,7 +126,7 @@ func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []
 // only returns the runs that are there.
 func only(left []progress.Left) (all []progress.Left) {
 	for _, one := range left {
-		if one.RunID != "" {
+		if one.End != 0 {
 			all = append(all, one)
 		}
 	}
@@ -128,7 +141,7 @@ func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
 	f.retry = f.config.Now().Add(f.config.RetryEvery)
 	var still []progress.Left
 	for _, one := range f.progress.Left {
-		reason, err := f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: one.WorkflowID}, one.RunID)
+		reason, err := f.again(ctx, bucket, one)
 		if err != nil {
 			return err
 		}
@@ -144,6 +157,32 @@ func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
 	}
 	f.state.wait(f.place, oldest(f.progress.Left), len(f.progress.Left))
 	return nil
+}
+
+// again archives a run that was left behind. If its entry could not be read, it is read again: a later release may know it.
+func (f *follow) again(ctx context.Context, bucket *archive.Bucket, one progress.Left) (reason string, err error) {
+	key, runIDs := schedule.Key{Namespace: f.namespace, ID: one.WorkflowID}, []string{one.RunID}
+	if one.RunID == "" {
+		names := f.config.Names
+		m, err := f.bus.Next(ctx, names.JournalStream(f.shard), names.Journal(f.shard, key), one.End)
+		if errors.Is(err, bus.ErrNone) || err == nil && m.Sequence != one.End {
+			return "", nil // it was removed
+		}
+		if err != nil {
+			return "", err
+		}
+		e := endings(names, []bus.Message{m})[0]
+		if e.unread != "" {
+			return e.unread, nil
+		}
+		runIDs = e.runIDs
+	}
+	for _, runID := range runIDs {
+		if reason, err := f.archiveRun(ctx, bucket, key, runID); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
 }
 
 // oldest returns since when the first run has been left behind; the zero time if there is none.

@@ -32,9 +32,10 @@ const (
 
 // cursor is where a list goes on.
 type cursor struct {
-	// Day is the day of the next entry, and After the name of the last entry before it; empty at the beginning of the day.
+	// Day and Type are those of the last entry of the page before, and After is its name.
 	Day   string `json:"day"`
-	After string `json:"after,omitempty"`
+	Type  string `json:"type"`
+	After string `json:"after"`
 }
 
 // list answers a page of the archived executions of a namespace: the newest day first, and within a day by type and end.
@@ -124,30 +125,53 @@ func (l *lister) walk(ctx context.Context, days []string, from cursor) (full boo
 		if from.Day != "" && day > from.Day || !l.filter.hasDay(day) {
 			continue
 		}
-		after := ""
+		begin := cursor{}
 		if day == from.Day {
-			after = from.After
+			begin = from
 		}
-		if full, err := l.day(ctx, day, after); full || err != nil {
+		if full, err := l.day(ctx, day, begin); full || err != nil {
 			return full, err
 		}
 	}
 	return false, nil
 }
 
-// day goes through the entries of a day. It reports whether the page is full.
-func (l *lister) day(ctx context.Context, day, after string) (full bool, err error) {
-	options := &blob.ListOptions{Prefix: archive.DayPrefix(l.namespace, day, l.filter.workflowType)}
+// day goes through the types of a day from a cursor on. It reports whether the page is full.
+func (l *lister) day(ctx context.Context, day string, from cursor) (full bool, err error) {
+	types := []string{l.filter.workflowType}
+	if l.filter.workflowType == "" {
+		if types, err = l.bucket.Types(ctx, l.namespace, day); err != nil {
+			return false, err
+		}
+	}
+	for _, of := range types {
+		if of < from.Type {
+			continue
+		}
+		after := ""
+		if of == from.Type {
+			after = from.After
+		}
+		if full, err := l.entries(ctx, cursor{day, of, after}); full || err != nil {
+			return full, err
+		}
+	}
+	return false, nil
+}
+
+// entries goes through the entries of a type on a day, behind a cursor. It reports whether the page is full.
+func (l *lister) entries(ctx context.Context, from cursor) (full bool, err error) {
+	options := &blob.ListOptions{Prefix: archive.DayPrefix(l.namespace, from.Day, from.Type)}
 	for token := blob.FirstPageToken; token != nil; {
 		objects, next, err := l.bucket.ListPage(ctx, token, namesAtOnce, options)
 		if err != nil {
 			return false, fmt.Errorf("archival: list %s: %w", options.Prefix, err)
 		}
 		for _, object := range objects {
-			if object.Key <= after {
+			if object.Key <= from.After {
 				continue
 			}
-			if full, err := l.look(ctx, day, object.Key); full || err != nil {
+			if full, err := l.look(ctx, from.Day, from.Type, object.Key); full || err != nil {
 				return full, err
 			}
 		}
@@ -157,7 +181,7 @@ func (l *lister) day(ctx context.Context, day, after string) (full bool, err err
 }
 
 // look adds the execution of an entry, if it is wanted. It reports whether there is no room for it.
-func (l *lister) look(ctx context.Context, day, object string) (full bool, err error) {
+func (l *lister) look(ctx context.Context, day, workflowType, object string) (full bool, err error) {
 	name, ok := archive.ParseEntryName(object)
 	if !ok || !l.filter.hasName(&name) {
 		return false, nil
@@ -167,8 +191,12 @@ func (l *lister) look(ctx context.Context, day, object string) (full bool, err e
 	}
 	l.looked++
 	entry, err := l.entry(ctx, &name, object)
-	if err != nil || entry == nil {
+	if err != nil {
 		return false, err
+	}
+	if entry == nil {
+		l.next = cursor{day, workflowType, object}
+		return false, nil
 	}
 	wanted := l.query.Matches(row{entry.Execution})
 	if wanted {
@@ -183,7 +211,7 @@ func (l *lister) look(ctx context.Context, day, object string) (full bool, err e
 		}
 		l.found = append(l.found, entry.Execution)
 	}
-	l.next = cursor{Day: day, After: object}
+	l.next = cursor{day, workflowType, object}
 	return false, nil
 }
 
@@ -205,7 +233,7 @@ func (l *lister) entry(ctx context.Context, name *archive.EntryName, object stri
 
 // filter is what the names of entries can decide of a query.
 type filter struct {
-	workflowType, workflowID, runID string // tokens, except the type
+	workflowType, workflowID, runID string // tokens
 	from, to                        string // days, both included; empty if there is no bound
 }
 
@@ -236,7 +264,7 @@ func (f *filter) narrow(c query.Compare) {
 	switch c.Field.Name {
 	case query.WorkflowType:
 		if equal {
-			f.workflowType = c.Value.Text
+			f.workflowType = archive.Token(c.Value.Text)
 		}
 	case query.WorkflowIDOf:
 		if equal {

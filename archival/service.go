@@ -91,8 +91,9 @@ func (s *Service) Run(ctx context.Context) error {
 	turn := newTurn(s.cluster)
 	defer turn.release(ctx)
 	for ctx.Err() == nil {
-		s.turn(ctx, turn)
-		_ = sleep.For(ctx, s.config.Every)
+		if more := s.turn(ctx, turn); !more {
+			_ = sleep.For(ctx, s.config.Every)
+		}
 	}
 	return nil
 }
@@ -108,12 +109,12 @@ func (s *Service) asking() map[string]string {
 	return all
 }
 
-// turn archives what there is, if it is this process's turn.
-func (s *Service) turn(ctx context.Context, turn *turn) {
+// turn archives what there is, if it is this process's turn. It reports whether there may be more.
+func (s *Service) turn(ctx context.Context, turn *turn) (more bool) {
 	asking := s.asking()
 	if len(asking) == 0 {
 		turn.release(ctx)
-		return
+		return false
 	}
 	held, err := turn.hold(ctx, s.status())
 	if err != nil && ctx.Err() == nil {
@@ -122,22 +123,23 @@ func (s *Service) turn(ctx context.Context, turn *turn) {
 	if !held {
 		s.follows = map[place]*follow{}
 		s.state.clear()
-		return
+		return false
 	}
 	working, lose := context.WithCancel(ctx)
 	defer lose()
 	var keeping sync.WaitGroup
 	keeping.Go(func() { turn.keep(working, s.config.Every, s.status, lose) })
-	s.round(working, asking)
+	more = s.round(working, asking)
 	lose()
 	keeping.Wait()
+	return more
 }
 
 // status is what this process says about itself.
 func (s *Service) status() progress.Status { return s.state.status(s.config.Now()) }
 
-// round archives what there is of all namespaces.
-func (s *Service) round(ctx context.Context, asking map[string]string) {
+// round archives what there is of all namespaces, and reports whether there may be more.
+func (s *Service) round(ctx context.Context, asking map[string]string) (more bool) {
 	for at := range s.follows {
 		if _, asks := asking[at.namespace]; !asks {
 			delete(s.follows, at)
@@ -150,9 +152,10 @@ func (s *Service) round(ctx context.Context, asking map[string]string) {
 		if s.state.isPaused(namespace, s.config.Now()) {
 			continue
 		}
-		follows := s.followsOf(namespace)
+		follows := s.followsOf(namespace, address)
 		group.Go(func() error {
-			results <- outcome{namespace, s.archive(ctx, namespace, address, follows)}
+			more, err := s.archive(ctx, namespace, address, follows)
+			results <- outcome{namespace, more, err}
 			return nil
 		})
 	}
@@ -160,12 +163,15 @@ func (s *Service) round(ctx context.Context, asking map[string]string) {
 	close(results)
 	for result := range results {
 		s.settle(ctx, result)
+		more = more || result.more
 	}
+	return more
 }
 
 // outcome is how a round has ended for a namespace.
 type outcome struct {
 	namespace string
+	more      bool
 	err       error
 }
 
@@ -183,12 +189,12 @@ func (s *Service) settle(ctx context.Context, of outcome) {
 }
 
 // followsOf returns the follows of all shards of a namespace.
-func (s *Service) followsOf(namespace string) []*follow {
+func (s *Service) followsOf(namespace, address string) []*follow {
 	all := make([]*follow, s.config.Shards)
 	for shard := range all {
 		at := place{namespace, shard}
-		if s.follows[at] == nil {
-			s.follows[at] = &follow{Service: s, place: at}
+		if known := s.follows[at]; known == nil || known.address != address {
+			s.follows[at] = &follow{Service: s, place: at, address: address}
 		}
 		all[shard] = s.follows[at]
 	}
@@ -196,15 +202,17 @@ func (s *Service) followsOf(namespace string) []*follow {
 }
 
 // archive archives what there is of a namespace: of all shards, one after the other. A shard that fails does not keep the others.
-func (s *Service) archive(ctx context.Context, namespace, address string, follows []*follow) error {
+func (s *Service) archive(ctx context.Context, namespace, address string, follows []*follow) (more bool, err error) {
 	bucket, err := s.buckets.of(ctx, address)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, f := range follows {
-		if failed := f.round(ctx, bucket); failed != nil {
+		left, failed := f.round(ctx, bucket)
+		more = more || left
+		if failed != nil {
 			err = fmt.Errorf("namespace %s, shard %d: %w", namespace, f.shard, failed)
 		}
 	}
-	return err
+	return more, err
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -17,6 +19,9 @@ import (
 // ownArchive is the archive of a namespace that asks for one and names none.
 const ownArchive = "jetstream://"
 
+// archiveWait is how long a request about a run that is gone waits for the archive.
+const archiveWait = 5 * time.Second
+
 // ListArchivedWorkflowExecutions returns a page of the executions in the archive of a namespace: the last day first.
 func (s *workflowService) ListArchivedWorkflowExecutions(
 	ctx context.Context, r *workflowservice.ListArchivedWorkflowExecutionsRequest,
@@ -28,8 +33,14 @@ func (s *workflowService) ListArchivedWorkflowExecutions(
 	return response, nil
 }
 
+// runRequest is a request about a run.
+type runRequest interface {
+	proto.Message
+	GetExecution() *common.WorkflowExecution
+}
+
 // orArchived asks the archive of a namespace, if it has one, about a run that history does not have. gone is the answer of history.
-func (g *Gateway) orArchived(ctx context.Context, gone error, namespace, verb string, request, response proto.Message) error {
+func (g *Gateway) orArchived(ctx context.Context, gone error, namespace, verb string, request runRequest, response proto.Message) error {
 	var notFound *serviceerror.NotFound
 	if !errors.As(gone, &notFound) {
 		return gone
@@ -37,9 +48,11 @@ func (g *Gateway) orArchived(ctx context.Context, gone error, namespace, verb st
 	if record, known := g.config.Known.Get(namespace); !known || record.Limits.Archive == "" {
 		return gone
 	}
+	ctx, cancel := context.WithTimeout(ctx, archiveWait)
+	defer cancel()
 	err := call.Ask(ctx, g.config.Conn, g.config.Names.Archive(namespace, verb), request, response)
-	if errors.As(err, &notFound) {
-		return gone
+	if errors.As(err, &notFound) || err != nil && request.GetExecution().GetRunId() == "" {
+		return gone // a workflow that never was must not depend on the archive
 	}
 	return err
 }

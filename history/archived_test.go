@@ -44,15 +44,16 @@ func TestKeptUntilArchived(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, p := range map[string]progress.Progress{
 		"none":           {},
-		"not so far":     {Through: last - 1, At: later},
-		"another stream": {Through: last, At: time.Now().Add(-time.Hour)},
-		"left behind":    {Through: last, At: later, Left: []progress.Left{{End: last, WorkflowID: "w"}}},
-		"another run":    {Through: last, At: later, Left: []progress.Left{{End: 1, WorkflowID: "w"}}},
+		"elsewhere":      {Archive: "file:///a", Through: last, At: later},
+		"not so far":     {Archive: "jetstream://", Through: last - 1, At: later},
+		"another stream": {Archive: "jetstream://", Through: last, At: time.Now().Add(-time.Hour)},
+		"left behind":    {Archive: "jetstream://", Through: last, At: later, Left: []progress.Left{{End: last, WorkflowID: "w"}}},
+		"another run":    {Archive: "jetstream://", Through: last, At: later, Left: []progress.Left{{End: 1, WorkflowID: "w"}}},
 	} {
 		round(p)
 		require.Len(t, b.stored("w"), len(stored), name)
 	}
-	round(progress.Progress{Through: last, At: later, Left: []progress.Left{{End: 1, WorkflowID: "other"}}})
+	round(progress.Progress{Archive: "jetstream://", Through: last, At: later, Left: []progress.Left{{End: 1, WorkflowID: "other"}}})
 	require.Empty(t, b.stored("w"))
 }
 

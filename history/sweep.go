@@ -177,7 +177,8 @@ func (w *sweeper) readArchived(ctx context.Context, spaces map[group][]string) e
 		if err != nil {
 			return fmt.Errorf("history: it is not known what is archived: %w", err)
 		}
-		w.archived[of] = through
+		record, _ := w.config.Namespaces.Get(of.archive)
+		w.archived[of] = through.Of(record.Limits.Archive)
 	}
 	return nil
 }

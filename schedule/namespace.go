@@ -174,6 +174,8 @@ func validateArchive(text string) error {
 		return Invalid("archive", "%q is not the URL of a bucket: use one that begins with %s://", jsontext.Shorten(text), strings.Join(ArchiveSchemes(), "://, "))
 	case u.Scheme != "file" && u.Scheme != "jetstream" && u.Host == "":
 		return Invalid("archive", "%q names no bucket: use %s://NAME", jsontext.Shorten(text), u.Scheme)
+	case u.Fragment != "", u.RawQuery != "" && (u.Scheme == "file" || u.Scheme == "jetstream"):
+		return Invalid("archive", "%q must have nothing behind the bucket", jsontext.Shorten(text))
 	case u.User != nil:
 		return Invalid("archive", "must have no password: the credentials are those of the processes that archive")
 	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):

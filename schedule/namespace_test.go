@@ -50,6 +50,8 @@ func TestNamespaceRequestsValidate(t *testing.T) {
 		"bucket of Azure":   {err: limits(schedule.NamespaceLimits{Archive: "azblob://cold"})},
 		"bucket of Google":  {err: limits(schedule.NamespaceLimits{Archive: "gs://cold"})},
 		"no bucket of S3":   {limits(schedule.NamespaceLimits{Archive: "s3://"}), "limits.archive"},
+		"archive options":   {limits(schedule.NamespaceLimits{Archive: "file:///a?create_dir=1"}), "limits.archive"},
+		"archive fragment":  {limits(schedule.NamespaceLimits{Archive: "s3://cold#x"}), "limits.archive"},
 		"archive somewhere": {limits(schedule.NamespaceLimits{Archive: "ftp://host/path"}), "limits.archive"},
 		"archive of a host": {limits(schedule.NamespaceLimits{Archive: "file://host/path"}), "limits.archive"},
 		"archive nowhere":   {limits(schedule.NamespaceLimits{Archive: "file:relative"}), "limits.archive"},

@@ -41,7 +41,7 @@ func TestEntryNames(t *testing.T) {
 		require.Equal(r, archive.EntryName{
 			Namespace: "default", Type: archive.Token(n.Type), WorkflowID: archive.Token(n.WorkflowID), RunID: archive.Token(n.RunID), End: n.End.UTC(),
 		}, got)
-		require.True(r, strings.HasPrefix(object, archive.DayPrefix("default", n.End.UTC().Format(time.DateOnly), n.Type)), object)
+		require.True(r, strings.HasPrefix(object, archive.DayPrefix("default", n.End.UTC().Format(time.DateOnly), archive.Token(n.Type))), object)
 		for part := range strings.SplitSeq(object, "/") {
 			require.LessOrEqual(r, len(part), 255)
 			require.NotEmpty(r, part)

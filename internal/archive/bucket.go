@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"gocloud.dev/blob"
@@ -90,6 +91,9 @@ func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
+	if errors.Is(err, objectstore.ErrDamaged) {
+		return nil, fmt.Errorf("%w: %w", ErrDiffers, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("archive: read %s: %w", name, err)
 	}
@@ -98,30 +102,41 @@ func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 
 // Days returns the days of which a namespace has entries, the newest first.
 func (b *Bucket) Days(ctx context.Context, namespace string) (days []string, err error) {
-	prefix := daysPrefix(namespace)
+	all, err := b.folders(ctx, daysPrefix(namespace))
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range all {
+		if _, err := ParseDay(day); err == nil {
+			days = append(days, day)
+		}
+	}
+	slices.Reverse(days)
+	return days, nil
+}
+
+// Types returns the types of which a namespace has entries on a day, as tokens, in their order. The entries of a day are to be listed type by type: the
+// stores disagree about the order of names whose folders begin alike.
+func (b *Bucket) Types(ctx context.Context, namespace, day string) ([]string, error) {
+	return b.folders(ctx, DayPrefix(namespace, day, ""))
+}
+
+// folders returns the names of the folders behind a prefix, in their order.
+func (b *Bucket) folders(ctx context.Context, prefix string) (all []string, err error) {
 	each := b.List(&blob.ListOptions{Prefix: prefix, Delimiter: "/"})
 	for {
 		object, err := each.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return days, nil
+			slices.Sort(all)
+			return slices.Compact(all), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("archive: list %s: %w", prefix, err)
 		}
-		if day, ok := dayOf(prefix, object); ok {
-			days = append([]string{day}, days...) // names come in their order
+		if object.IsDir && len(object.Key) > len(prefix) {
+			all = append(all, object.Key[len(prefix):len(object.Key)-1])
 		}
 	}
-}
-
-// dayOf returns the day of a folder of entries.
-func dayOf(prefix string, folder *blob.ListObject) (day string, ok bool) {
-	if !folder.IsDir || len(folder.Key) <= len(prefix) {
-		return "", false
-	}
-	day = folder.Key[len(prefix) : len(folder.Key)-1]
-	_, err := ParseDay(day)
-	return day, err == nil
 }
 
 // Save writes an execution: its history, then its entry. Each is read back.

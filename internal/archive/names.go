@@ -78,13 +78,13 @@ func ParseEntryName(object string) (n EntryName, ok bool) {
 // daysPrefix begins the names of all entries of a namespace.
 func daysPrefix(namespace string) string { return namespace + "/executions/" }
 
-// DayPrefix begins the names of the entries of a day, such as 2026-11-28, in UTC: those of one workflow type, unless it is empty.
-func DayPrefix(namespace, day, workflowType string) string {
+// DayPrefix begins the names of the entries of a day, such as 2026-11-28, in UTC: those of the workflow type with a token, unless it is empty.
+func DayPrefix(namespace, day, typeToken string) string {
 	prefix := daysPrefix(namespace) + day + "/"
-	if workflowType == "" {
+	if typeToken == "" {
 		return prefix
 	}
-	return prefix + Token(workflowType) + "/"
+	return prefix + typeToken + "/"
 }
 
 // ParseDay checks a day, such as 2026-11-28.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,8 +23,11 @@ import (
 // chunk is how many bytes of an object one message has, as everywhere in NATS.
 const chunk = 128 << 10
 
-// errDamaged: the content of an object does not have the digest that was stored with it.
-var errDamaged = errors.New("objectstore: the object is damaged")
+// forgetLimit bounds the removal of chunks after a failure.
+const forgetLimit = 2 * time.Second
+
+// ErrDamaged: the content of an object does not have the digest that was stored with it.
+var ErrDamaged = errors.New("objectstore: the object is damaged")
 
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -33,7 +37,7 @@ func digestOf(data []byte) string {
 // write writes an object: its chunks, then what is known of it. Then it removes the chunks that it had before.
 func (b *bucket) write(ctx context.Context, name string, data []byte) error {
 	before, err := b.meta(ctx, name)
-	if err != nil && !errors.Is(err, errNone) {
+	if err != nil && !errors.Is(err, errNone) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
 	info := &jetstream.ObjectInfo{
@@ -43,17 +47,24 @@ func (b *bucket) write(ctx context.Context, name string, data []byte) error {
 	for from := 0; from < len(data); from += chunk {
 		m := &nats.Msg{Subject: subjects.ObjectChunks(b.name, info.NUID), Data: data[from:min(from+chunk, len(data))]}
 		if err := b.bus.Publish(ctx, m); err != nil {
-			return err
+			return errors.Join(err, b.forget(ctx, info.NUID))
 		}
 		info.Chunks++
 	}
 	if err := b.publishMeta(ctx, info); err != nil {
-		return err
+		return err // it may have been stored nevertheless
 	}
 	if before == nil {
 		return nil
 	}
 	return b.bus.Purge(ctx, subjects.ObjectStream(b.name), subjects.ObjectChunks(b.name, before.NUID))
+}
+
+// forget removes the chunks of a write that has failed, although its context may have ended.
+func (b *bucket) forget(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetLimit)
+	defer cancel()
+	return b.bus.Purge(ctx, subjects.ObjectStream(b.name), subjects.ObjectChunks(b.name, id))
 }
 
 // publishMeta stores what is known of an object, instead of what was known.
@@ -78,7 +89,7 @@ func (b *bucket) meta(ctx context.Context, name string) (*jetstream.ObjectInfo, 
 	}
 	info := &jetstream.ObjectInfo{}
 	if err := json.Unmarshal(m.Data, info); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errDamaged, name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	if info.Deleted {
 		return nil, fmt.Errorf("%w: %s", errNone, name)
@@ -96,7 +107,7 @@ func (b *bucket) content(ctx context.Context, name string) ([]byte, error) {
 	for next := uint64(1); uint64(len(data)) < info.Size; {
 		m, err := b.bus.Next(ctx, subjects.ObjectStream(b.name), subjects.ObjectChunks(b.name, info.NUID), next)
 		if errors.Is(err, bus.ErrNone) {
-			return nil, fmt.Errorf("%w: %s has %d of %d bytes", errDamaged, name, len(data), info.Size)
+			return nil, fmt.Errorf("%w: %s has %d of %d bytes", ErrDamaged, name, len(data), info.Size)
 		}
 		if err != nil {
 			return nil, err
@@ -104,7 +115,7 @@ func (b *bucket) content(ctx context.Context, name string) ([]byte, error) {
 		data, next = append(data, m.Data...), m.Sequence+1
 	}
 	if digestOf(data) != info.Digest {
-		return nil, fmt.Errorf("%w: %s", errDamaged, name)
+		return nil, fmt.Errorf("%w: %s", ErrDamaged, name)
 	}
 	return data, nil
 }

@@ -128,5 +128,5 @@ func TestDamage(t *testing.T) {
 	meta.Chunks, meta.Size = 2, meta.Size+4
 	require.NoError(t, b.publishMeta(t.Context(), meta))
 	_, err = b.content(t.Context(), "a")
-	require.ErrorIs(t, err, errDamaged)
+	require.ErrorIs(t, err, ErrDamaged)
 }

@@ -20,6 +20,8 @@ const MaxLeft = 100
 
 // Progress is how far the runs of a namespace in one shard have been archived. The zero value says that none has.
 type Progress struct {
+	// Archive is the URL of the bucket that this is about.
+	Archive string `json:"archive,omitempty"`
 	// Through is the sequence in the journal stream up to which every run that has ended is safe, except those in Left.
 	Through uint64 `json:"through"`
 	// At is the newest time of the ends up to Through. A later end is not safe, whatever its sequence: the stream is another one, since a backup
@@ -41,6 +43,14 @@ type Left struct {
 
 // Reached reports whether everything has been tried up to an end with a sequence and a time.
 func (p *Progress) Reached(end uint64, at time.Time) bool { return end <= p.Through && !at.After(p.At) }
+
+// Of returns the progress for an archive: none, if this is about another one.
+func (p Progress) Of(archive string) Progress {
+	if p.Archive != archive {
+		return Progress{Archive: archive}
+	}
+	return p
+}
 
 // Waits reports whether a run of a workflow ID that ended at or before an entry is still to be archived.
 func (p *Progress) Waits(workflowID string, end uint64) bool {
