@@ -44,6 +44,8 @@ type Config struct {
 	Replicas int
 	// Namespaces says which namespaces ask for an archive.
 	Namespaces namespaces.Source
+	// Allowed are URLs of buckets that namespaces may use, besides the one of the installation: each of them, and what is below it.
+	Allowed []string
 	// RunsPerSecond and BytesPerSecond bound what a process archives: [DefaultRunsPerSecond] and [DefaultBytesPerSecond] by default. What is written is
 	// read back, and counts once.
 	RunsPerSecond, BytesPerSecond float64

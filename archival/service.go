@@ -79,7 +79,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if open == nil {
 		open = archive.Store{JS: s.config.JS, Bus: s.bus, Names: s.config.Names, Replicas: s.config.Replicas}.Open
 	}
-	s.buckets = newBuckets(open)
+	s.buckets = newBuckets(s.openAllowed(open))
 	defer s.buckets.close()
 	defer s.state.observe(s.config.Now)()
 	server, err := s.serve(ctx)

@@ -84,7 +84,7 @@ func (b *bundle) background(run func(context.Context) error) (stop func()) {
 func (b *bundle) config() Config {
 	return Config{
 		JS: b.js, Names: b.names, Shards: b.shards, Namespaces: b.spaces, Logger: natstest.Logger(b), Source: b.client,
-		Every: 20 * time.Millisecond, RetryEvery: time.Millisecond, RunsPerSecond: 1e6,
+		Every: 20 * time.Millisecond, RetryEvery: time.Millisecond, RunsPerSecond: 1e6, Allowed: []string{"file:///", "jetstream://"},
 	}
 }
 

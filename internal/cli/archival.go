@@ -14,6 +14,8 @@ type archivalOptions struct{ roles.ArchivalConfig }
 
 func (o *archivalOptions) define(cmd *cobra.Command) {
 	addFlags(cmd, "Archive", func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&o.Allowed, "archive-allow", nil, "let namespaces archive to the bucket `URL`, such as file:///var/lib/archive or s3://NAME, and "+
+			"to what is below it; repeatable; jetstream:// is always allowed")
 		flags.Float64Var(&o.RunsPerSecond, "archive-runs-per-second", archival.DefaultRunsPerSecond, "archive `N` runs of workflows in a second at most")
 		flags.Float64Var(&o.BytesPerSecond, "archive-bytes-per-second", archival.DefaultBytesPerSecond, "write `N` bytes to archives in a second at most")
 	})

@@ -10,7 +10,11 @@ import (
 )
 
 // ArchivalConfig bounds what the role archival does. Zero means the default of package archival.
-type ArchivalConfig struct{ RunsPerSecond, BytesPerSecond float64 }
+type ArchivalConfig struct {
+	RunsPerSecond, BytesPerSecond float64
+	// Allowed are URLs of buckets that namespaces may use, besides the one of the installation.
+	Allowed []string
+}
 
 // Archival returns the role that archives closed executions.
 func (c *Cluster) Archival(config ArchivalConfig) (Role, error) {
@@ -18,7 +22,7 @@ func (c *Cluster) Archival(config ArchivalConfig) (Role, error) {
 	service, err := archival.New(archival.Config{
 		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Replicas: c.Facts.Replicas, Namespaces: table, Logger: c.options.Logger,
 		Source: workflows.NewClient(c.owners, c.Names, c.Facts.Shards), Every: c.options.ArchiveEvery, Now: c.options.Now,
-		RunsPerSecond: config.RunsPerSecond, BytesPerSecond: config.BytesPerSecond,
+		RunsPerSecond: config.RunsPerSecond, BytesPerSecond: config.BytesPerSecond, Allowed: config.Allowed,
 	})
 	if err != nil {
 		return Role{}, err

@@ -71,7 +71,7 @@ func (s *service) run(replicas int) (address string) {
 	require.NoError(s.t, err)
 	matching, err := cluster.Matching()
 	require.NoError(s.t, err)
-	archival, err := cluster.Archival(roles.ArchivalConfig{})
+	archival, err := cluster.Archival(roles.ArchivalConfig{Allowed: []string{"file:///"}})
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
