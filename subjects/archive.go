@@ -27,6 +27,9 @@ func ArchivedKey(namespace string, shard int) string {
 	return keyArchived + namespace + "." + strconv.Itoa(shard)
 }
 
+// ArchivedKeys matches the keys that ArchivedKey makes for a namespace, or for all if it is "*".
+func ArchivedKeys(namespace string) string { return keyArchived + namespace + ".*" }
+
 // ArchiveBucket is the name of the bucket of JetStream's object store in which the installation archives unless a namespace names another one.
 func (n Names) ArchiveBucket() string { return n.prefix + "-archive" }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // TestJournalsAreRestored: every entry is where it was, also those that came during the backup. A new consumer gets all of them.
@@ -58,6 +59,34 @@ func TestJournalsAreRestored(t *testing.T) {
 	consumer, err := restored.js.Consumer(t.Context(), s.names.JournalStream(0), s.names.Transfer(0).Config.Durable)
 	require.NoError(t, err)
 	require.EqualValues(t, len(want), consumer.CachedInfo().NumPending)
+}
+
+// TestWhatIsArchivedIsWrittenAgain: a backup has no archive, so nothing counts as archived after a restore.
+func TestWhatIsArchivedIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
+	s.open(topology.Settings{Shards: 1})
+	bucket, err := s.js.KeyValue(t.Context(), s.names.ClusterBucket())
+	require.NoError(t, err)
+	for _, key := range []string{subjects.ArchivedKey("default", 0), subjects.ArchivedKey("billing", 0), subjects.SearchAttributesKey("billing")} {
+		_, err := bucket.PutString(t.Context(), key, "{}")
+		require.NoError(t, err)
+	}
+	dir := t.TempDir() + "/copy"
+	_, err = backup.Create(t.Context(), backup.CreateConfig{JS: s.js, Names: s.names, Facts: s.facts, Version: "test"}, dir)
+	require.NoError(t, err)
+	s.stop()
+
+	restored := connectInstallation(t, natstest.Server(t), s.names)
+	restored.restore(dir, backup.RestoreConfig{})
+	bucket, err = restored.js.KeyValue(t.Context(), s.names.ClusterBucket())
+	require.NoError(t, err)
+	for _, namespace := range []string{"default", "billing"} {
+		_, err = bucket.Get(t.Context(), subjects.ArchivedKey(namespace, 0))
+		require.ErrorIs(t, err, jetstream.ErrKeyNotFound)
+	}
+	_, err = bucket.Get(t.Context(), subjects.SearchAttributesKey("billing"))
+	require.NoError(t, err)
 }
 
 // entries returns the subject of each entry in the journals of the first shard, by its sequence.

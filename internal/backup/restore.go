@@ -192,6 +192,10 @@ func (r *restoration) run(ctx context.Context) error {
 	if err := errors.Join(r.stream(ctx, facts), r.tail(ctx, facts, nil)); err != nil {
 		return fmt.Errorf("restore %s: %w", facts, explain(err))
 	}
+	// An archive is no part of a backup. What it has lost since is written again, and what it has stays as it is.
+	if err := r.bus.Purge(ctx, facts, subjects.BucketSubject(r.names.ClusterBucket(), subjects.ArchivedKeys("*"))); err != nil {
+		return fmt.Errorf("restore %s: %w", facts, explain(err))
+	}
 	if _, err := topology.Ensure(ctx, r.JS, r.names, topology.Settings{Replicas: r.Replicas}); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -65,6 +66,23 @@ func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan er
 	js, err := jetstream.New(conn)
 	require.NoError(f.t, err)
 	return conn, js, refused
+}
+
+// TestServiceMayArchive: the permissions of deploy/nats are enough for the archive of the installation, and for no other bucket.
+func TestServiceMayArchive(t *testing.T) {
+	f := newFence(t)
+	conn, js, refused := f.connect("service")
+	store := archive.Store{JS: js, Bus: natstest.Bus(t, js), Names: subjects.Default(), Replicas: 1}
+	bucket, err := store.Open(t.Context(), "jetstream://")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Put(t.Context(), "a/b.json", []byte("text")))
+	read, err := bucket.Get(t.Context(), "a/b.json")
+	require.NoError(t, err)
+	require.Equal(t, "text", string(read))
+	require.NoError(t, bucket.Close())
+	require.Empty(t, refused)
+	require.NoError(t, conn.Publish("$O.others.M.x", nil))
+	require.ErrorContains(t, <-refused, "permissions violation")
 }
 
 // TestAccess: with the permissions of deploy/nats, everything that a client and a worker need works, and everything else is

@@ -258,8 +258,10 @@ func (s *Service) removeBelongings(ctx context.Context, removal *jobs.Job) error
 	if err != nil {
 		return err
 	}
-	if err := s.removeMatching(ctx, subjects.CalendarKeys(removal.Namespace)); err != nil {
-		return err
+	for _, keys := range []string{subjects.CalendarKeys(removal.Namespace), subjects.ArchivedKeys(removal.Namespace)} {
+		if err := s.removeMatching(ctx, keys); err != nil {
+			return err
+		}
 	}
 	if err := s.config.Cluster.Remove(ctx, subjects.SearchAttributesKey(removal.Namespace)); err != nil {
 		return err
