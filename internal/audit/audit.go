@@ -281,6 +281,15 @@ func (a *auditor) unexpected() {
 	}
 }
 
+// isAbout reports whether the audit is about an event that has no time of the spec. Of several parts of an audit, one is.
+func (a *auditor) isAbout(e *schedule.Event) bool {
+	end := a.To
+	if !a.report.Next.IsZero() {
+		end = a.report.Next.Add(-1)
+	}
+	return e.Time.After(a.report.From) && !e.Time.After(end)
+}
+
 // running finds runs that have begun and not ended, and that the schedule does not know.
 func (a *auditor) running() {
 	open, known := map[string]*schedule.Event{}, map[string]bool{}
@@ -296,7 +305,7 @@ func (a *auditor) running() {
 		known[run.RequestID] = true
 	}
 	for requestID, e := range open {
-		if !known[requestID] && e.Time.Before(a.Now.Add(-a.Slack)) && e.Time.After(a.report.From) {
+		if !known[requestID] && e.Time.Before(a.Now.Add(-a.Slack)) && a.isAbout(e) {
 			a.find(KindLost, e.Nominal, e.Source, "run %s was started and has not ended, and the schedule does not know of it", e.RunID)
 		}
 	}

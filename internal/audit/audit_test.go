@@ -250,13 +250,24 @@ func eachSecond() *history {
 func TestAuditInParts(t *testing.T) {
 	t.Parallel()
 	h := eachSecond()
+	for _, at := range []int{20, 40, 70} {
+		source := fmt.Sprint("trigger-", at)
+		h.add(schedule.Event{Kind: schedule.EventTriggered, Source: source, Time: minute(at)}) // nothing says what became of it
+		h.add(schedule.Event{Kind: schedule.EventTriggered, Source: "other-" + source, Time: minute(at)})
+		h.add(schedule.Event{ // it has not ended, and the schedule does not know it
+			Kind: schedule.EventStarted, Source: "other-" + source, RequestID: source, Nominal: minute(at), Time: minute(at),
+		})
+	}
 	in := audit.Input{Description: &h.description, Events: h.events, To: minute(100), Now: minute(200), Slack: time.Second}
 	whole, err := audit.Run(t.Context(), in)
 	require.NoError(t, err)
 	require.Zero(t, whole.Next)
 	require.Greater(t, whole.Fates[audit.Paused], 99*60-10)
 
-	fates, parts, findings := map[audit.Fate]int{}, 0, 0
+	require.Len(t, whole.Findings, 6)
+	require.Equal(t, map[audit.Fate]int{audit.Started: 3}, whole.Manual)
+
+	fates, manual, parts, findings := map[audit.Fate]int{}, map[audit.Fate]int{}, 0, []audit.Finding(nil)
 	for in.MaxTimes = 1000; ; parts++ {
 		part, err := audit.Run(t.Context(), in)
 		require.NoError(t, err)
@@ -265,7 +276,10 @@ func TestAuditInParts(t *testing.T) {
 			fates[fate], times = fates[fate]+count, times+count
 		}
 		require.LessOrEqual(t, times, 1000)
-		findings += part.Found()
+		for fate, count := range part.Manual {
+			manual[fate] += count
+		}
+		findings = append(findings, part.Findings...)
 		if part.Next.IsZero() {
 			require.Equal(t, whole.To, part.To)
 			break
@@ -275,7 +289,8 @@ func TestAuditInParts(t *testing.T) {
 		in.From = part.Next
 	}
 	require.Equal(t, whole.Fates, fates)
-	require.Equal(t, whole.Found(), findings)
+	require.Equal(t, whole.Manual, manual)
+	require.Equal(t, whole.Findings, findings)
 	require.Equal(t, 5, parts)
 }
 

@@ -38,7 +38,9 @@ func (a *auditor) requests() {
 		switch fate, end := fateOf(e); {
 		case end:
 			r.fates = append(r.fates, e)
-			a.report.Manual[fate] += max(e.Count, 1)
+			if a.isAbout(e) {
+				a.report.Manual[fate] += max(e.Count, 1)
+			}
 		case e.Kind == schedule.EventTriggered, e.Kind == schedule.EventBackfillRequested:
 			r.asked = e
 		case e.Kind == schedule.EventBackfillCompleted, e.Kind == schedule.EventBackfillCanceled:
@@ -55,7 +57,7 @@ func (a *auditor) request(source string, r *request) {
 	pending := slices.ContainsFunc(a.Description.Info.Backfills, func(p schedule.BackfillProgress) bool {
 		return p.BackfillID == source
 	})
-	settled := func(e *schedule.Event) bool { return e.Time.After(a.report.From) && e.Time.Before(a.Now.Add(-a.Slack)) }
+	settled := func(e *schedule.Event) bool { return a.isAbout(e) && e.Time.Before(a.Now.Add(-a.Slack)) }
 	switch {
 	case pending:
 	case r.asked == nil:
