@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// A user, a name by a proxy, or a network of whom nobody knows may send requestsPerSecond, and requestsAtOnce more after a pause.
-	requestsPerSecond = 50
-	requestsAtOnce    = 200
+	// A user, a name by a proxy, or a network of whom nobody knows may send requestsPerSecond, and requestsAtOnce more after a pause. That is enough for 200
+	// people who look at pages as the same user: a page asks for its changes every two seconds at most.
+	requestsPerSecond = 100
+	requestsAtOnce    = 400
 	// A network may fail to log in loginsAtOnce times, and once more every loginPause. Attempts that have not ended count as failed.
 	loginsAtOnce = 10
 	loginPause   = 5 * time.Second
