@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
 // TestAllowedBuckets: a namespace uses the bucket of the installation, and what an operator has allowed, and nothing beside it.
@@ -21,4 +24,14 @@ func TestAllowedBuckets(t *testing.T) {
 	assert.False(t, isAllowed("file:///a", nil))
 	assert.True(t, isAllowed("file:///a", []string{"file:///"}))
 	assert.True(t, isAllowed("jetstream://any", []string{"jetstream://"}))
+}
+
+// TestWhatIsAllowedAreBuckets: a list in one text would allow nothing, and nobody would notice.
+func TestWhatIsAllowedAreBuckets(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	for _, wrong := range []string{"jetstream://,file:///a", "/var/archive"} {
+		_, err := New(Config{JS: js, Source: struct{ Source }{}, Shards: 1, Namespaces: namespaces.Fixed{}, Allowed: []string{"file:///a", wrong}})
+		assert.ErrorContains(t, err, "--archive-allow", wrong)
+	}
 }

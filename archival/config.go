@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -44,7 +46,8 @@ type Config struct {
 	Replicas int
 	// Namespaces says which namespaces ask for an archive.
 	Namespaces namespaces.Source
-	// Allowed are URLs of buckets that namespaces may use, besides the one of the installation: each of them, and what is below it.
+	// Allowed are URLs of buckets that namespaces may use, besides the one of the installation: each of them, and what is below it. New refuses what
+	// is no URL of a bucket.
 	Allowed []string
 	// RunsPerSecond and BytesPerSecond bound what a process archives: [DefaultRunsPerSecond] and [DefaultBytesPerSecond] by default. What is written is
 	// read back, and counts once.
@@ -68,6 +71,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.RunsPerSecond < 0 || c.BytesPerSecond < 0 {
 		return c, errors.New("archival: Config.RunsPerSecond and Config.BytesPerSecond must not be negative")
+	}
+	for _, one := range c.Allowed {
+		if err := (schedule.NamespaceLimits{Archive: one}).Validate(); err != nil {
+			return c, fmt.Errorf("archival: what namespaces may use (--archive-allow): %w", err)
+		}
 	}
 	if c.Names == (subjects.Names{}) {
 		c.Names = subjects.Default()

@@ -199,6 +199,7 @@ func TestNamespaces(t *testing.T) {
 	assert.Contains(t, v.submit("/ns/default/new-namespace", url.Values{"name": {"Bad_Name"}}).body, `role="alert"`)
 	made := v.submit("/ns/default/new-namespace", url.Values{
 		"name": {"billing"}, "description": {"invoices"}, "maxSchedules": {"10"}, "eventRetention": {"48h"}, "requestsPerSecond": {"1000"},
+		"archive": {"s3://b?region=x&prefix=y"},
 	})
 	assert.Contains(t, made.body, "The namespace is there.")
 	assert.Contains(t, made.body, "2 days")
@@ -211,6 +212,8 @@ func TestNamespaces(t *testing.T) {
 	token := regexp.MustCompile(`name="token" value="(\d+)"`).FindStringSubmatch(edit.body)[1]
 	assert.Contains(t, edit.body, `name="maxSchedules" value="10"`)
 	assert.Contains(t, edit.body, `name="eventRetention" value="48h`)
+	assert.Contains(t, edit.body, `name="requestsPerSecond" value="1000"`)
+	assert.Contains(t, edit.body, `name="archive" value="s3://b?region=x&amp;prefix=y"`)
 	saved := v.submit("/ns/billing/namespace/edit", url.Values{"token": {token}, "maxSchedules": {"20"}})
 	assert.Contains(t, saved.body, "The namespace is changed.")
 	assert.Contains(t, saved.body, "<td>20</td><td>1</td>")

@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,6 +26,11 @@ type namespaceEditor struct {
 // limitField is a field for a limit. Name is that of the API, Label is for people, and Without says what an empty field means.
 type limitField struct{ Name, Label, Without, Value string }
 
+// isText reports whether the value is text, and not a number.
+func (f *limitField) isText() bool {
+	return f.Name == "archive" || strings.HasSuffix(f.Name, "Retention")
+}
+
 // limitFields are the limits that there are.
 var limitFields = []limitField{
 	{"maxSchedules", "Schedules", "1,000,000", ""},
@@ -37,6 +44,7 @@ var limitFields = []limitField{
 	{"maxWorkflowPolls", "Polls that wait at each gateway", "10,000", ""},
 	{"eventRetention", "Keep events for", "720h", ""},
 	{"workflowRetention", "Keep ended executions for", "72h", ""},
+	{"archive", "Archive ended executions in the bucket with the URL", "no archive", ""},
 }
 
 func (e *namespaceEditor) page() *answer {
@@ -59,15 +67,19 @@ func (p *Pages) editNamespace(r *http.Request, asks *speaker.Speaker) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &values); err != nil {
+	values := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&values); err != nil {
 		return nil, err
 	}
 	e := &namespaceEditor{
 		Exists: true, Name: d.Name, Description: d.Description, Request: p.config.NewID(), Token: strconv.FormatUint(d.ConflictToken, 10),
 	}
 	for _, field := range limitFields {
-		field.Value = strings.Trim(string(values[field.Name]), `"`)
+		if value, set := values[field.Name]; set {
+			field.Value = fmt.Sprint(value)
+		}
 		e.Limits = append(e.Limits, field)
 	}
 	return e.page(), nil
@@ -92,7 +104,7 @@ func (e *namespaceEditor) decode() (limits schedule.NamespaceLimits, err error) 
 	for _, field := range e.Limits {
 		switch {
 		case field.Value == "":
-		case strings.HasSuffix(field.Name, "Retention"):
+		case field.isText():
 			values[field.Name] = field.Value
 		default:
 			if !json.Valid([]byte(field.Value)) {

@@ -155,7 +155,7 @@ func limitsOf(l *schedule.NamespaceLimits, usage *schedule.NamespaceUsage) []lim
 		{"Lists of Temporal's clients", rate(cmp.Or(l.WorkflowListsPerSecond, schedule.DefaultWorkflowListsPerSecond), "") + each, ""},
 		{"Polls of workers", count(cmp.Or(l.MaxWorkflowPolls, schedule.DefaultMaxWorkflowPolls), "") + each, ""},
 		{"Events are kept", rounded(cmp.Or(l.EventRetention.Std(), schedule.MaxEventRetention)), ""},
-		{"Ended executions are kept", rounded(l.KeepsRuns()), ""},
+		{"Ended executions are kept", rounded(l.KeepsRuns()), ""}, {"Ended executions are archived", cmp.Or(l.Archive, "no"), ""},
 	}
 	if usage != nil {
 		rows[0].Usage, rows[1].Usage = strconv.Itoa(usage.Schedules), strconv.Itoa(usage.PendingRuns)

@@ -122,6 +122,9 @@ func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.Namesp
 		rows[2] = append(rows[2], fmt.Sprintf("%d now", usage.Schedules))
 		rows[3] = append(rows[3], fmt.Sprintf("%d now", usage.PendingRuns))
 	}
+	if limits.Archive != "" {
+		rows[5] = append(rows[5], "archived to "+limits.Archive)
+	}
 	return rows
 }
 

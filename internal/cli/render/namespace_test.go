@@ -18,7 +18,7 @@ func TestNamespace(t *testing.T) {
 	d := schedule.NamespaceDescription{
 		Name: "billing", Description: "invoices\nand more", ConflictToken: 4, Deleting: true,
 		Limits: schedule.NamespaceLimits{
-			RequestsPerSecond: 2.5, RequestBurst: 10, ActionsPerSecond: 1000, MaxSchedules: 1_000_000, MaxPendingRuns: 5,
+			RequestsPerSecond: 2.5, RequestBurst: 10, ActionsPerSecond: 1000, MaxSchedules: 1_000_000, MaxPendingRuns: 5, Archive: "file:///var/lib/archive",
 			EventRetention: schedule.Duration(36 * time.Hour),
 		},
 		Freeze: &schedule.Freeze{Reason: "stocktaking", By: "ann@desk", From: now.Add(-time.Hour), Until: now.Add(time.Hour)},
@@ -42,7 +42,7 @@ Limits
   Schedules          1000000                   1 now
   Pending runs       5                         4 now
   Events             kept 36h
-  Ended runs         of workflows kept 3 days
+  Ended runs         of workflows kept 3 days  archived to file:///var/lib/archive
   Workflow requests  10000 a second            at each gateway
   Workflow lists     500 a second              at each gateway
   Workflow polls     10000                     at each gateway
