@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -17,55 +15,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
-	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 )
-
-// maxPage is how many events a page has at most.
-const maxPage = 1000
-
-// pageToken says where the next page of a history begins: a part of what the token of history says, so that either may continue what the other began.
-type pageToken struct {
-	RunID string `json:"runId"`
-	// Next is the ID of the next event.
-	Next int64 `json:"next"`
-}
-
-// pageRequest is a request for a page of a history.
-type pageRequest interface {
-	GetExecution() *commonpb.WorkflowExecution
-	GetNextPageToken() []byte
-	GetMaximumPageSize() int32
-}
-
-// tokenOf returns the token of a request; with zero as the next event for the first page.
-func tokenOf(r pageRequest) (pageToken, error) {
-	token := pageToken{RunID: r.GetExecution().GetRunId()}
-	if len(r.GetNextPageToken()) == 0 {
-		return token, nil
-	}
-	if err := codec.Unmarshal(r.GetNextPageToken(), &token); err != nil || token.RunID == "" || token.Next < 1 {
-		return token, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
-	}
-	return token, nil
-}
-
-func (t pageToken) marshal() []byte {
-	data, err := codec.Marshal(&t)
-	if err != nil {
-		panic(err) // a struct of scalars can be encoded
-	}
-	return data
-}
 
 // history answers a page of an archived history.
 func (r reading) history(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	token, err := tokenOf(request)
-	if err != nil {
-		return nil, err
-	}
-	events, runID, err := r.read(ctx, request.GetExecution().GetWorkflowId(), token.RunID)
+	events, token, err := r.asked(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +31,11 @@ func (r reading) history(
 		response.History.Events = events[len(events)-1:]
 		return response, nil
 	}
-	from := min(max(int(token.Next)-1, 0), len(events))
-	n := r.fit(events[from:], sizeOfPage(request))
+	from := min(int(token.Next)-1, len(events))
+	n := r.fit(events[from:], eventpage.SizeOf(request))
 	response.History.Events = events[from : from+n]
 	if from+n < len(events) {
-		response.NextPageToken = pageToken{runID, int64(from + n + 1)}.marshal()
+		response.NextPageToken = eventpage.Token{RunID: token.RunID, Next: int64(from + n + 1)}.Marshal()
 	}
 	return response, nil
 }
@@ -87,33 +44,29 @@ func (r reading) history(
 func (r reading) historyReverse(
 	ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	token, err := tokenOf(request)
+	events, token, err := r.asked(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	events, runID, err := r.read(ctx, request.GetExecution().GetWorkflowId(), token.RunID)
-	if err != nil {
-		return nil, err
-	}
-	if token.Next > 0 {
+	if len(request.GetNextPageToken()) > 0 {
 		events = events[:min(int(token.Next), len(events))]
 	}
 	slices.Reverse(events)
-	n := r.fit(events, sizeOfPage(request))
+	n := r.fit(events, eventpage.SizeOf(request))
 	response := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{Events: events[:n]}}
 	if n < len(events) {
-		response.NextPageToken = pageToken{runID, int64(len(events) - n)}.marshal()
+		response.NextPageToken = eventpage.Token{RunID: token.RunID, Next: int64(len(events) - n)}.Marshal()
 	}
 	return response, nil
 }
 
-// sizeOfPage returns how many events a page may have.
-func sizeOfPage(r pageRequest) int {
-	most := int(r.GetMaximumPageSize())
-	if most < 1 || most > maxPage {
-		return maxPage
+// asked reads the history that a request is about, and says where its page begins. The token names the run.
+func (r reading) asked(ctx context.Context, request eventpage.Request) (events []*historypb.HistoryEvent, token eventpage.Token, err error) {
+	if token, err = eventpage.TokenOf(request); err != nil {
+		return nil, token, err
 	}
-	return most
+	events, token.RunID, err = r.read(ctx, request.GetExecution().GetWorkflowId(), token.RunID)
+	return events, token, err
 }
 
 // fit returns how many of some events a page has: one at least, unless there is none.
@@ -164,7 +117,7 @@ func (r reading) newest(ctx context.Context, workflowID string) (runID string, e
 		case err != nil:
 			return "", err
 		}
-		if id, ok := strings.CutSuffix(strings.TrimPrefix(object.Key, prefix), ".json"); ok && !object.ModTime.Before(last) {
+		if id, ok := archive.RunOfHistory(prefix, object.Key); ok && !object.ModTime.Before(last) {
 			runID, last = id, object.ModTime
 		}
 	}

@@ -275,7 +275,7 @@ func (f *filter) narrow(c query.Compare) {
 			f.runID = archive.Token(c.Value.Text)
 		}
 	case query.CloseTime:
-		day := c.Value.Time.UTC().Format("2006-01-02")
+		day := archive.DayOf(c.Value.Time)
 		if slices.Contains([]query.Op{query.Greater, query.GreaterOrEqual, query.Equal}, c.Op) {
 			f.from = max(f.from, day)
 		}

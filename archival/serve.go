@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -96,4 +97,4 @@ type reading struct {
 }
 
 // bytesOfPage returns how large a page may be.
-func (r reading) bytesOfPage() int { return int(r.config.JS.Conn().MaxPayload()) / 4 * 3 }
+func (r reading) bytesOfPage() int { return eventpage.BytesOf(r.config.JS.Conn().MaxPayload()) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -12,12 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
-	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-// maxPage is how many events a page of a history has at most.
-const maxPage = 1000
 
 // run returns the state of the run with an ID, at the end of the journal; of the newest run if the ID is empty. The caller has the turn.
 func (s *Service) run(ctx context.Context, of *slot, runID string) (*execution.State, error) {
@@ -55,62 +51,14 @@ func (s *Service) describe(
 	return reply, err
 }
 
-// pageToken says where the next page of a history begins. It comes back from clients, and is used only to read the journal that the request
-// names.
-type pageToken struct {
-	RunID string `json:"runId"`
-	// Next is the ID of the next event, and Sequence that of an entry at or before it.
-	Next     int64  `json:"next"`
-	Sequence uint64 `json:"sequence,omitempty"`
-}
-
-func (t pageToken) marshal() []byte {
-	data, err := codec.Marshal(&t)
-	if err != nil {
-		panic(err) // a struct of scalars can be encoded
-	}
-	return data
-}
-
-// pageRequest is a request for a page of a history.
-type pageRequest interface {
-	GetExecution() *commonpb.WorkflowExecution
-	GetNextPageToken() []byte
-	GetMaximumPageSize() int32
-}
-
-// sizeOfPage returns how many events a page may have.
-func sizeOfPage(r pageRequest) int {
-	most := int(r.GetMaximumPageSize())
-	if most < 1 || most > maxPage {
-		return maxPage
-	}
-	return most
-}
-
 // bytesOfPage returns how large a page may be.
-func (s *Service) bytesOfPage() int { return int(s.bus.MaxPayload()) / 4 * 3 }
-
-// tokenOfPage returns the token of a request. A request for the first page has none.
-func tokenOfPage(r pageRequest) (pageToken, error) {
-	token := pageToken{RunID: r.GetExecution().GetRunId(), Next: 1}
-	if len(r.GetNextPageToken()) == 0 {
-		return token, nil
-	}
-	if err := codec.Unmarshal(r.GetNextPageToken(), &token); err != nil || token.RunID == "" || token.Next < 1 {
-		return token, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
-	}
-	if asked := r.GetExecution().GetRunId(); asked != "" && asked != token.RunID {
-		return token, serviceerror.NewInvalidArgument("RunId does not match with the one in NextPageToken.")
-	}
-	return token, nil
-}
+func (s *Service) bytesOfPage() int { return eventpage.BytesOf(s.bus.MaxPayload()) }
 
 // history answers a page of the history of a run. It does not wait: a request that waits for events gets none and a token.
 func (s *Service) history(
 	ctx context.Context, key schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (reply proto.Message, err error) {
-	token, err := tokenOfPage(r)
+	token, err := eventpage.TokenOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,30 +79,30 @@ func (s *Service) closeEvent(ctx context.Context, of *slot, state *execution.Sta
 	run := state.Run
 	reply := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{}}
 	if run.Open() && wait {
-		reply.NextPageToken = pageToken{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.marshal()
+		reply.NextPageToken = eventpage.Token{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.Marshal()
 		return reply, nil
 	}
 	last := run.NextEvent - 1
-	p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: last}, last, 1)
+	p, err := s.page(ctx, of, state, eventpage.Token{RunID: run.ID, Next: last}, last, 1)
 	reply.History.Events = p.events
 	return reply, err
 }
 
 // nextPage answers the events from a token on.
 func (s *Service) nextPage(
-	ctx context.Context, of *slot, state *execution.State, token pageToken, r *workflowservice.GetWorkflowExecutionHistoryRequest,
+	ctx context.Context, of *slot, state *execution.State, token eventpage.Token, r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (proto.Message, error) {
 	run := state.Run
-	p, err := s.page(ctx, of, state, token, run.NextEvent-1, sizeOfPage(r))
+	p, err := s.page(ctx, of, state, token, run.NextEvent-1, eventpage.SizeOf(r))
 	if err != nil {
 		return nil, err
 	}
 	reply := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: p.events}}
 	switch {
 	case p.next.Next < run.NextEvent:
-		reply.NextPageToken = p.next.marshal()
+		reply.NextPageToken = p.next.Marshal()
 	case run.Open() && r.GetWaitNewEvent():
-		reply.NextPageToken = pageToken{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.marshal()
+		reply.NextPageToken = eventpage.Token{RunID: run.ID, Next: run.NextEvent, Sequence: state.Sequence}.Marshal()
 	default:
 		reply.History.Events = append(p.events[:len(p.events):len(p.events)], state.Suffix()...)
 	}
@@ -164,12 +112,12 @@ func (s *Service) nextPage(
 // page are some events of a run, and where the next ones begin.
 type page struct {
 	events []*historypb.HistoryEvent
-	next   pageToken
+	next   eventpage.Token
 }
 
 // page returns the events of a run from a token, with a sequence or without, to the event with the ID to: one at least, if there is one; most at most, and no more bytes than
 // a message of NATS has room for. The caller has the turn.
-func (s *Service) page(ctx context.Context, of *slot, state *execution.State, from pageToken, to int64, most int) (page, error) {
+func (s *Service) page(ctx context.Context, of *slot, state *execution.State, from eventpage.Token, to int64, most int) (page, error) {
 	p := &pager{page: page{next: from}, to: to, most: most, bytes: s.bytesOfPage()}
 	if events, ok := of.recent.span(from.RunID, from.Next, to); ok {
 		for _, event := range events {
@@ -252,14 +200,14 @@ func (s *Service) fillHistory(ctx context.Context, of *slot, d execution.Decisio
 func (s *Service) fill(
 	ctx context.Context, of *slot, state *execution.State, task *workflowservice.PollWorkflowTaskQueueResponse, h *execution.History,
 ) error {
-	from := pageToken{RunID: state.Run.ID, Next: h.From}
-	p, err := s.page(ctx, of, state, from, h.To, maxPage)
+	from := eventpage.Token{RunID: state.Run.ID, Next: h.From}
+	p, err := s.page(ctx, of, state, from, h.To, eventpage.Most)
 	if err != nil {
 		return err
 	}
 	task.History = &historypb.History{Events: p.events}
 	if p.next.Next <= h.To {
-		task.NextPageToken = p.next.marshal()
+		task.NextPageToken = p.next.Marshal()
 		return nil
 	}
 	task.History.Events = append(p.events[:len(p.events):len(p.events)], h.Suffix...)

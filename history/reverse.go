@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -17,7 +18,7 @@ import (
 func (s *Service) historyReverse(
 	ctx context.Context, key schedule.Key, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
 ) (reply proto.Message, err error) {
-	token, err := tokenOfPage(r)
+	token, err := eventpage.TokenOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -26,13 +27,13 @@ func (s *Service) historyReverse(
 		if len(r.GetNextPageToken()) > 0 {
 			newest = min(newest, token.Next)
 		}
-		events, err := s.pageBack(ctx, of, state, newest, sizeOfPage(r))
+		events, err := s.pageBack(ctx, of, state, newest, eventpage.SizeOf(r))
 		if err != nil {
 			return err
 		}
 		response := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{Events: events}}
 		if next := events[len(events)-1].GetEventId() - 1; next > 0 {
-			response.NextPageToken = pageToken{RunID: state.Run.ID, Next: next}.marshal()
+			response.NextPageToken = eventpage.Token{RunID: state.Run.ID, Next: next}.Marshal()
 		}
 		reply = response
 		return nil
@@ -44,7 +45,7 @@ func (s *Service) historyReverse(
 // a message of NATS has room for. The caller has the turn.
 func (s *Service) pageBack(ctx context.Context, of *slot, state *execution.State, to int64, most int) ([]*historypb.HistoryEvent, error) {
 	var events []*historypb.HistoryEvent
-	from := pageToken{RunID: state.Run.ID, Next: max(1, to-int64(most)+1)}
+	from := eventpage.Token{RunID: state.Run.ID, Next: max(1, to-int64(most)+1)}
 	for from.Next <= to {
 		p, err := s.page(ctx, of, state, from, to, most)
 		if err != nil {

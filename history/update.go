@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -60,7 +61,7 @@ func (s *Service) progress(
 		return nil, err
 	}
 	if found.Event > 0 {
-		p, err := s.page(ctx, of, state, pageToken{RunID: run.ID, Next: found.Event}, found.Event, 1)
+		p, err := s.page(ctx, of, state, eventpage.Token{RunID: run.ID, Next: found.Event}, found.Event, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/execution"
 	"github.com/carillon-scheduler/carillon/internal/call"
+	"github.com/carillon-scheduler/carillon/internal/eventpage"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -154,10 +155,10 @@ func TestResult(t *testing.T) {
 		"garbage": func(r *workflowservice.GetWorkflowExecutionHistoryRequest) { r.NextPageToken = []byte("x") },
 		"another run": func(r *workflowservice.GetWorkflowExecutionHistoryRequest) {
 			r.Execution.RunId = "other"
-			r.NextPageToken = pageToken{RunID: runID, Next: 1}.marshal()
+			r.NextPageToken = eventpage.Token{RunID: runID, Next: 1}.Marshal()
 		},
 		"no event": func(r *workflowservice.GetWorkflowExecutionHistoryRequest) {
-			r.NextPageToken = pageToken{RunID: runID}.marshal()
+			r.NextPageToken = eventpage.Token{RunID: runID}.Marshal()
 		},
 	} {
 		bad := proto.CloneOf(all)
@@ -166,19 +167,19 @@ func TestResult(t *testing.T) {
 		require.ErrorAs(t, err, new(*serviceerror.InvalidArgument), name)
 	}
 	b.requireSameBack("w", runID, 0, 1, 2, 3, 100)
-	for _, bad := range [][]byte{[]byte("x"), pageToken{RunID: "other", Next: 1}.marshal(), pageToken{RunID: runID}.marshal()} {
+	for _, bad := range [][]byte{[]byte("x"), eventpage.Token{RunID: "other", Next: 1}.Marshal(), eventpage.Token{RunID: runID}.Marshal()} {
 		_, err = ask[workflowservice.GetWorkflowExecutionHistoryReverseResponse](b, subjects.VerbHistoryReverse, "w",
 			&workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: space, Execution: b.execution("w", runID), NextPageToken: bad})
 		require.ErrorAs(t, err, new(*serviceerror.InvalidArgument))
 	}
 	back, err := ask[workflowservice.GetWorkflowExecutionHistoryReverseResponse](b, subjects.VerbHistoryReverse, "w",
 		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: space, Execution: b.execution("w", ""), NextPageToken: pageToken{RunID: runID, Next: 1 << 60}.marshal(),
+			Namespace: space, Execution: b.execution("w", ""), NextPageToken: eventpage.Token{RunID: runID, Next: 1 << 60}.Marshal(),
 		})
 	require.NoError(t, err)
 	require.Len(t, back.History.Events, 5, "from the end on")
 	far := proto.CloneOf(all)
-	far.NextPageToken = pageToken{RunID: runID, Next: 1 << 60, Sequence: 1 << 60}.marshal()
+	far.NextPageToken = eventpage.Token{RunID: runID, Next: 1 << 60, Sequence: 1 << 60}.Marshal()
 	got, err = ask[workflowservice.GetWorkflowExecutionHistoryResponse](b, subjects.VerbHistory, "w", far)
 	require.NoError(t, err)
 	require.Empty(t, got.History.Events)

@@ -40,6 +40,14 @@ func HistoryName(namespace, workflowID, runID string) string {
 	return HistoriesPrefix(namespace, workflowID) + Token(runID) + extension
 }
 
+// RunOfHistory returns the token of the run ID from the name of a history that begins with a prefix made by HistoriesPrefix. It reports false for any
+// other name.
+func RunOfHistory(prefix, object string) (token string, ok bool) {
+	name, isBelow := strings.CutPrefix(object, prefix)
+	token, isJSON := strings.CutSuffix(name, extension)
+	return token, isBelow && isJSON
+}
+
 // HistoriesPrefix begins the names of the histories of all runs of a workflow ID.
 func HistoriesPrefix(namespace, workflowID string) string {
 	return namespace + "/histories/" + Token(workflowID) + "/"
@@ -54,8 +62,7 @@ type EntryName struct {
 
 // Object is the name of the object with the entry.
 func (n EntryName) Object() string {
-	end := n.End.UTC()
-	return DayPrefix(n.Namespace, end.Format(dayFormat), "") + Token(n.Type) + "/" + end.Format(timeFormat) + "Z_" + Token(n.WorkflowID) + "_" + Token(n.RunID) + extension
+	return DayPrefix(n.Namespace, DayOf(n.End), Token(n.Type)) + n.End.UTC().Format(timeFormat) + "Z_" + Token(n.WorkflowID) + "_" + Token(n.RunID) + extension
 }
 
 // ParseEntryName takes apart the name of an entry. The type and the IDs of the result are tokens. It reports false for any other name: a bucket may
@@ -86,6 +93,9 @@ func DayPrefix(namespace, day, typeToken string) string {
 	}
 	return prefix + typeToken + "/"
 }
+
+// DayOf returns the day of the entries of runs that ended at a time, such as 2026-11-28: that of UTC.
+func DayOf(at time.Time) string { return at.UTC().Format(dayFormat) }
 
 // ParseDay checks a day, such as 2026-11-28.
 func ParseDay(text string) (time.Time, error) {
