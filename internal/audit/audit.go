@@ -281,13 +281,13 @@ func (a *auditor) unexpected() {
 	}
 }
 
-// isAbout reports whether the audit is about an event that has no time of the spec. Of several parts of an audit, one is.
+// isAbout reports whether the audit is about an event that has no time of the spec. Of several parts of an audit, one is. Without To, there is no end.
 func (a *auditor) isAbout(e *schedule.Event) bool {
 	end := a.To
 	if !a.report.Next.IsZero() {
 		end = a.report.Next.Add(-1)
 	}
-	return e.Time.After(a.report.From) && !e.Time.After(end)
+	return e.Time.After(a.report.From) && (end.IsZero() || !e.Time.After(end))
 }
 
 // running finds runs that have begun and not ended, and that the schedule does not know.

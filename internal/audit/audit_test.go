@@ -294,6 +294,20 @@ func TestAuditInParts(t *testing.T) {
 	require.Equal(t, 5, parts)
 }
 
+// TestLostWithoutAnEnd: an audit without an end goes through no times, and still says which runs are lost, and which triggers.
+func TestLostWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	h := eachSecond()
+	h.add(schedule.Event{Kind: schedule.EventTriggered, Source: "lost", Time: minute(20)})
+	h.add(schedule.Event{Kind: schedule.EventTriggered, Source: "known", Time: minute(30)})
+	h.add(schedule.Event{Kind: schedule.EventStarted, Source: "known", RequestID: "r", Nominal: minute(30), Time: minute(30)})
+	report, err := audit.Run(t.Context(), audit.Input{Description: &h.description, Events: h.events, Now: minute(200), Slack: time.Second})
+	require.NoError(t, err)
+	require.Empty(t, report.Fates)
+	require.Equal(t, []audit.Kind{audit.KindLost, audit.KindLost}, kinds(report))
+	require.Equal(t, map[audit.Fate]int{audit.Started: 1}, report.Manual)
+}
+
 // TestAuditEndsWithItsContext: a year of seconds, of which nobody wants to know any more.
 func TestAuditEndsWithItsContext(t *testing.T) {
 	t.Parallel()
