@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,6 +116,7 @@ func (s *Service) turn(ctx context.Context, turn *turn) (more bool) {
 	asking := s.asking()
 	if len(asking) == 0 {
 		turn.release(ctx)
+		s.state.clear()
 		return false
 	}
 	held, err := turn.hold(ctx, s.status())
@@ -125,6 +128,7 @@ func (s *Service) turn(ctx context.Context, turn *turn) (more bool) {
 		s.state.clear()
 		return false
 	}
+	s.state.archives(slices.Sorted(maps.Keys(asking)))
 	working, lose := context.WithCancel(ctx)
 	defer lose()
 	var keeping sync.WaitGroup

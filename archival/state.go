@@ -20,6 +20,8 @@ type state struct {
 	left map[place]int
 	// pauses are the namespaces that cannot be archived now.
 	pauses map[string]pause
+	// asking are the namespaces that this process archives; none if it does not have its turn.
+	asking []string
 }
 
 // pause is a time for which nothing is archived of a namespace.
@@ -39,7 +41,14 @@ func newState() *state {
 func (s *state) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waits, s.left, s.pauses = map[place]time.Time{}, map[place]int{}, map[string]pause{}
+	s.waits, s.left, s.pauses, s.asking = map[place]time.Time{}, map[place]int{}, map[string]pause{}, nil
+}
+
+// archives notes which namespaces this process archives.
+func (s *state) archives(asking []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = asking
 }
 
 // wait notes since when the oldest run waits, and how many were left behind.
@@ -105,21 +114,39 @@ func (s *state) lags(now time.Time) map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]time.Duration{}
+	for _, namespace := range s.asking {
+		all[namespace] = 0
+	}
 	for at, since := range s.waits {
-		lag := time.Duration(0)
 		if !since.IsZero() {
-			lag = now.Sub(since)
+			all[at.namespace] = max(all[at.namespace], now.Sub(since))
 		}
-		all[at.namespace] = max(all[at.namespace], lag)
 	}
 	return all
 }
 
-// observe shows the lags until the function is called that it returns.
+// failing returns for how long each namespace could not be archived; 0 if it could.
+func (s *state) failing(now time.Time) map[string]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]time.Duration{}
+	for _, namespace := range s.asking {
+		all[namespace] = 0
+		if p, fails := s.pauses[namespace]; fails {
+			all[namespace] = now.Sub(p.since)
+		}
+	}
+	return all
+}
+
+// observe shows how long runs and namespaces have been waiting until the function is called that it returns.
 func (s *state) observe(now func() time.Time) (stop func()) {
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		for namespace, lag := range s.lags(now()) {
 			o.Gauge(metrics.ArchiveLag, lag.Seconds(), namespace)
 		}
-	}, metrics.ArchiveLag)
+		for namespace, since := range s.failing(now()) {
+			o.Gauge(metrics.ArchiveFailing, since.Seconds(), namespace)
+		}
+	}, metrics.ArchiveLag, metrics.ArchiveFailing)
 }

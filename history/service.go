@@ -111,6 +111,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 	defer s.config.Conn.Unsubscribe(asked)
 	defer s.keepEntries()()
 	defer s.observeLag()()
+	defer s.observeArchives()()
 	defer s.observeUse()()
 	defer s.stop()
 	s.open = ctx

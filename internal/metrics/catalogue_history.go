@@ -84,6 +84,17 @@ var (
 		Description: "Attempts to archive a run that failed. The run is kept, and tried again.",
 		Attributes:  []Attribute{aNamespace},
 	})
+	ArchiveFailing = newGauge(GroupExecutions, Instrument{
+		Name: "carillon.archive.failing", Unit: "s", By: byArchival,
+		Description: "For how long a namespace that asks for an archive could not be archived, because its bucket cannot be opened or refuses objects, or " +
+			"because history does not answer; 0 if the last attempt worked. Only the process that archives shows it.",
+		Attributes: []Attribute{aNamespace},
+	})
+	ArchiveWanted = newGauge(GroupExecutions, Instrument{
+		Name: "carillon.archive.wanted", By: byHistory,
+		Description: "1 for each namespace that asks for an archive, as the process of history knows.",
+		Attributes:  []Attribute{aNamespace},
+	})
 	ArchiveLag = newGauge(GroupExecutions, Instrument{
 		Name: "carillon.archive.lag", Unit: "s", By: byArchival,
 		Description: "For how long the oldest run has waited that has ended and is not archived; 0 if none waits. Only the process that archives shows it.",

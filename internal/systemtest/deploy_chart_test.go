@@ -34,6 +34,10 @@ func everything() values {
 		"keda":       values{"enabled": true, "monitoringEndpoint": "nats-headless:8222"},
 		"podMonitor": values{"enabled": true},
 		"gateway":    values{"tls": values{"certSecret": "gateway", "clientCASecret": "clients"}},
+		"archival": values{
+			"allow": []any{"s3://cold?region=eu-central-1", "file:///archive"}, "credentialsSecret": "archive", "volumeClaim": "shared",
+			"runsPerSecond": 100, "bytesPerSecond": 33554432,
+		},
 		"console": values{
 			"enabled": true, "tls": values{"certSecret": "console"}, "traceURL": "https://jaeger.example/trace/{trace}",
 			"ingress": values{"enabled": true, "host": "console.example", "tlsSecret": "names", "className": "nginx"},
@@ -63,6 +67,7 @@ type object struct {
 			Port       int    `yaml:"port"`
 			TargetPort string `yaml:"targetPort"`
 		} `yaml:"ports"`
+		Egress []any `yaml:"egress"`
 	} `yaml:"spec"`
 }
 
@@ -89,7 +94,10 @@ type podTemplate struct {
 		SecurityContext map[string]any `yaml:"securityContext"`
 		Containers      []container    `yaml:"containers"`
 		Volumes         []struct {
-			Name string `yaml:"name"`
+			Name  string `yaml:"name"`
+			Claim struct {
+				Name string `yaml:"claimName"`
+			} `yaml:"persistentVolumeClaim"`
 		} `yaml:"volumes"`
 	} `yaml:"spec"`
 }
@@ -102,6 +110,11 @@ type container struct {
 		Value     string `yaml:"value"`
 		ValueFrom any    `yaml:"valueFrom"`
 	} `yaml:"env"`
+	EnvFrom []struct {
+		SecretRef struct {
+			Name string `yaml:"name"`
+		} `yaml:"secretRef"`
+	} `yaml:"envFrom"`
 	Ports []struct {
 		Name          string `yaml:"name"`
 		ContainerPort int    `yaml:"containerPort"`
@@ -156,7 +169,7 @@ func TestChart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := chartObjects(t, over)
-			processes := 8
+			processes := 9
 			if name == "everything" {
 				processes++ // the console
 			}
@@ -176,7 +189,7 @@ func TestChart(t *testing.T) {
 	}
 	all := chartObjects(t, everything())
 	assert.Len(t, all["ScaledObject"], 5)
-	assert.Len(t, all["HorizontalPodAutoscaler"], 3, "of frontend, matching and gateway, which have no backlog")
+	assert.Len(t, all["HorizontalPodAutoscaler"], 4, "of frontend, matching, gateway and archival, which have no backlog")
 	assert.Len(t, all["PodMonitor"], 1)
 	assert.Zero(t, all["Deployment"][0].Spec.Replicas, "left to what scales it")
 }
@@ -267,6 +280,38 @@ func TestConsoleOfTheChart(t *testing.T) {
 	}
 }
 
+// TestArchivalOfTheChart: archival alone has the credentials of buckets and their folder, and reaches them once one is allowed.
+func TestArchivalOfTheChart(t *testing.T) {
+	t.Parallel()
+	plain, every := chartObjects(t, values{}), chartObjects(t, everything())
+	for _, deployment := range every["Deployment"] {
+		role, one := deployment.Metadata.Labels["app.kubernetes.io/component"], deployment.Spec.Template.Spec.Containers[0]
+		claims := ""
+		for _, volume := range deployment.Spec.Template.Spec.Volumes {
+			claims += volume.Claim.Name
+		}
+		if role != "archival" {
+			assert.Empty(t, one.EnvFrom, role)
+			assert.Empty(t, claims, role)
+			continue
+		}
+		require.Len(t, one.EnvFrom, 1)
+		assert.Equal(t, "archive", one.EnvFrom[0].SecretRef.Name)
+		assert.Equal(t, "shared", claims)
+		assert.Contains(t, fmt.Sprint(one.VolumeMounts), "/archive")
+		assert.Subset(t, one.Args, []string{
+			"--archive-allow=s3://cold?region=eu-central-1", "--archive-allow=file:///archive", "--archive-runs-per-second=100",
+			"--archive-bytes-per-second=33554432",
+		})
+	}
+	egress := func(all map[string][]object) (rules int) {
+		at := slices.IndexFunc(all["NetworkPolicy"], func(o object) bool { return o.Metadata.Labels["app.kubernetes.io/component"] == "archival" })
+		require.GreaterOrEqual(t, at, 0)
+		return len(all["NetworkPolicy"][at].Spec.Egress)
+	}
+	assert.Equal(t, egress(plain)+1, egress(every), "the store of a cloud is elsewhere")
+}
+
 // selectedBy are the components that objects select.
 func selectedBy(objects []object) (components []string) {
 	for _, o := range objects {
@@ -351,6 +396,7 @@ func TestChartValues(t *testing.T) {
 		"log level":                {"logLevel": "loud"},
 		"trace URL of the console": {"console": values{"traceURL": "jaeger.example/{trace}"}},
 		"ingress of the console":   {"console": values{"ingress": values{"hosts": "x"}}},
+		"bucket of an archive":     {"archival": values{"allow": []any{"/archive"}}},
 		"TLS of the gateway":       {"gateway": values{"tls": values{"secret": "gateway"}}},
 	} {
 		assert.Error(t, validate(wrong), name)
@@ -362,7 +408,7 @@ func TestChartValues(t *testing.T) {
 func TestChartRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts eight processes")
+		t.Skip("starts nine processes")
 	}
 	server := natstest.Server(t)
 	over := values{

@@ -127,7 +127,7 @@ func TestComposeFile(t *testing.T) {
 			assert.Equal(t, "nats", d.env["CARILLON_CONSOLE_AUTH"], "people log in")
 		}
 	}
-	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "gateway": 1, "console": 1, "worker": 2}, roles)
+	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "archival": 2, "gateway": 1, "console": 1, "worker": 2}, roles)
 	for name, service := range file.Services {
 		t.Run(name, func(t *testing.T) { service.check(t, file) })
 	}

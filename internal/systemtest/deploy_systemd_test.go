@@ -56,7 +56,7 @@ func (u unit) deployable(t *testing.T, instance string) deployable {
 	return d
 }
 
-var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "gateway", "console", "worker"}
+var unitRoles = []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "gateway", "archival", "console", "worker"}
 
 // TestUnits checks what can be seen of the units without running them.
 func TestUnits(t *testing.T) {
@@ -90,7 +90,7 @@ func TestUnits(t *testing.T) {
 func TestUnitsRun(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts nine processes")
+		t.Skip("starts ten processes")
 	}
 	server := natstest.Server(t)
 	template := readUnit(t, "carillon@.service")
