@@ -106,8 +106,8 @@ type Run struct {
 	UserMetadata *sdkpb.UserMetadata
 	// FirstTask is until when the first workflow task waits; zero if it does not wait, or no longer.
 	FirstTask time.Time
-	// Armed is for when the last delayed message was armed: the next deadline of that moment. Unless that time has passed, a message comes then, or a
-	// little later. Zero means that none may come.
+	// Armed is for when the last delayed message was armed: the next deadline of that moment, or an earlier time. Unless that time has passed, a message
+	// comes then, or a little later. Zero means that none may come.
 	Armed time.Time
 	// Heartbeats are the last ones of activities in progress. They are not part of the journal: who loads a state adds them.
 	Heartbeats map[int64]Heartbeat

@@ -9,8 +9,13 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/carillon-scheduler/carillon/execution"
+	"github.com/carillon-scheduler/carillon/internal/offer"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -46,7 +51,7 @@ func TestADeadlineIsArmedAfterAnotherWasDue(t *testing.T) {
 	b.run(func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
 	b.start("w")
 	first := b.pollWorkflow()
-	require.WithinDuration(t, time.Now().Add(10*time.Second), b.armed("w"), 5*time.Second, "the timeout of the workflow task")
+	require.WithinDuration(t, time.Now().Add(5*time.Second), b.armed("w"), 5*time.Second, "on account of the workflow task")
 	ahead.Store(int64(time.Minute))
 	b.complete(first, timer("1", time.Hour))
 	require.WithinDuration(t, time.Now().Add(time.Hour), b.armed("w"), 5*time.Minute)
@@ -87,5 +92,32 @@ func TestADeadlineThatAnotherProcessArmed(t *testing.T) {
 	stop()
 	b.run()
 	b.complete(first, timer("1", time.Hour))
+	require.Equal(t, before, b.armed("w"))
+}
+
+// TestAShortRunArmsOneMessage: the message that is armed for the first workflow task does for those that follow soon, also in a sticky queue, whose
+// timeout ends earlier than that of the first task.
+func TestAShortRunArmsOneMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.start("w")
+	first := b.pollWorkflow()
+	before := b.armed("w")
+	require.False(t, before.After(time.Now().Add(5*time.Second)))
+	_, err := ask[workflowservice.RespondWorkflowTaskCompletedResponse](b, subjects.VerbCompleteWorkflowTask, "w",
+		&workflowservice.RespondWorkflowTaskCompletedRequest{
+			Namespace: space, TaskToken: first.TaskToken, StickyAttributes: &taskqueuepb.StickyExecutionAttributes{
+				WorkerTaskQueue:        &taskqueuepb.TaskQueue{Name: "own", Kind: enumspb.TASK_QUEUE_KIND_STICKY, NormalName: queue},
+				ScheduleToStartTimeout: durationpb.New(5 * time.Second),
+			},
+		})
+	require.NoError(t, err)
+	came := make(chan *workflowservice.PollWorkflowTaskQueueResponse)
+	go func() { came <- poll[workflowservice.PollWorkflowTaskQueueResponse](b, offer.Workflow, "own") }()
+	b.awaitPoll("own")
+	b.signal("w", "1")
+	b.complete(<-came, timer("1", time.Hour))
+	b.settled()
 	require.Equal(t, before, b.armed("w"))
 }

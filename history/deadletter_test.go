@@ -122,7 +122,7 @@ func TestWakeOfAnUnreadableJournal(t *testing.T) {
 			b := setup(t)
 			_, stop := b.run()
 			b.start("w")
-			b.complete(b.pollWorkflow(), timer("t", time.Second))
+			b.complete(b.pollWorkflow(), timer("t", 10*time.Second))
 			b.settled()
 			stop()
 			repair := damage(b)
