@@ -30,8 +30,10 @@ type natsBuckets struct {
 type shardBucket struct {
 	jetstream.KeyValue
 	shard  int
-	single singleReplica
-	lane   atomic.Pointer[jetstream.KeyValue]
+	single bus.Single
+	// replicas asks NATS for the number of replicas, and notes what else the answer says.
+	replicas func(context.Context) (int, error)
+	lane     atomic.Pointer[jetstream.KeyValue]
 }
 
 // openBuckets opens those of the shards, whose names are in their order.
@@ -49,7 +51,14 @@ func openBuckets(
 			return nil, fmt.Errorf("kv: open bucket %s: %w", name, err)
 		}
 		of := &shardBucket{KeyValue: bucket, shard: shard}
-		of.single.heard = func(ctx context.Context, status jetstream.KeyValueStatus) { of.note(ctx, lanes, status) }
+		of.replicas = func(ctx context.Context) (int, error) {
+			status, err := bucket.Status(ctx)
+			if err != nil {
+				return 0, err
+			}
+			of.note(ctx, lanes, status)
+			return status.Config().Replicas, nil
+		}
 		b.shards[name] = of
 	}
 	return b, nil
@@ -132,7 +141,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 
 // Newest implements Buckets.
 func (b *natsBuckets) Newest(ctx context.Context, bucket string) (uint64, error) {
-	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
+	if of, known := b.shards[bucket]; known && of.single.Is(ctx, of.replicas) {
 		return 0, nil
 	}
 	return bus.LeaderSequence(ctx, b.js, subjects.BucketStream(bucket))
@@ -140,7 +149,7 @@ func (b *natsBuckets) Newest(ctx context.Context, bucket string) (uint64, error)
 
 // GetLeader asks directly where there is one replica, which is the leader: that costs half.
 func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry, error) {
-	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
+	if of, known := b.shards[bucket]; known && of.single.Is(ctx, of.replicas) {
 		return b.Get(ctx, bucket, key)
 	}
 	message, err := bus.LeaderLast(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))

@@ -1,12 +1,8 @@
 package kv
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,41 +21,4 @@ func TestPartsOfABatch(t *testing.T) {
 	all, err := join(nil, []*part{{}, {}})
 	require.NoError(t, err)
 	require.False(t, all.rest)
-}
-
-// grown is a bucket that somebody adds replicas to.
-type grown struct {
-	jetstream.KeyValue
-	replicas, asked int
-}
-
-func (g *grown) Status(context.Context) (jetstream.KeyValueStatus, error) {
-	g.asked++
-	return replicasOf(g.replicas), nil
-}
-
-type statusOf struct {
-	jetstream.KeyValueStatus
-	replicas int
-}
-
-func replicasOf(n int) jetstream.KeyValueStatus { return statusOf{replicas: n} }
-
-func (s statusOf) Config() jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{Replicas: s.replicas}
-}
-
-// TestABucketThatGetsReplicas is known to have them before they answer reads: what NATS has said of it counts for a while only.
-func TestABucketThatGetsReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		bucket := &grown{replicas: 1}
-		s := singleReplica{heard: func(context.Context, jetstream.KeyValueStatus) {}}
-		require.True(t, s.is(t.Context(), bucket))
-		bucket.replicas = 3
-		require.True(t, s.is(t.Context(), bucket), "it is not asked each time")
-		time.Sleep(singleAge)
-		require.False(t, s.is(t.Context(), bucket))
-		require.Equal(t, 2, bucket.asked)
-	})
 }

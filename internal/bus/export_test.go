@@ -16,3 +16,6 @@ func Result(parts ...*nats.Msg) ([]Message, bool, error) {
 	}
 	return a.result()
 }
+
+// SingleAge is how long an answer about the replicas of a stream counts.
+const SingleAge = singleAge

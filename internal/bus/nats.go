@@ -27,6 +27,7 @@ type NATS struct {
 	publisher *Publisher
 	reader    *Reader
 	streams   sync.Map // of jetstream.Stream, by name
+	singles   sync.Map // of *Single, by name of the stream
 }
 
 var _ Bus = (*NATS)(nil)

@@ -14,6 +14,8 @@ type Streams interface {
 	Bus
 	// Append is Publish, and returns the sequence of the message.
 	Append(ctx context.Context, msg *nats.Msg) (sequence uint64, err error)
+	// Latest is Last, and costs half where the stream has one replica: the message then has no time.
+	Latest(ctx context.Context, stream, subject string) (Message, error)
 	// Subject returns the first messages of a subject, or of those that match one, at or after a sequence, which is 1 or more: at most limit, which is 2 or more. They come
 	// from any replica, which may not know the newest ones: see [Reader.Subject].
 	Subject(ctx context.Context, stream, subject string, from uint64, limit int) ([]Message, error)

@@ -4,7 +4,8 @@
 //   - [Journals.Append] adds an entry behind the last one that the caller knows. If another entry is there, it adds nothing and returns
 //     [ErrConflict]. Each entry has an ID, so Append recognizes its own entry after a lost acknowledgement, and has one of two outcomes as
 //     long as the caller waits: the entry is in the journal, or it never will be.
-//   - [Journals.Last] asks the leader of the stream, so it sees every entry that has been acknowledged.
+//   - [Journals.Last] asks the leader of the stream, so it sees every entry that has been acknowledged. Where the stream has one replica, it
+//     reads that directly.
 //   - [Journals.Read] reads in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
 //     lags behind, Read asks the leader.
 //
@@ -148,7 +149,7 @@ func (j *Journals) isPurged(ctx context.Context, shard int, subject string) bool
 
 // Last returns the last entry of a journal, as the leader of the stream knows it; ErrNone if there is none.
 func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry, error) {
-	m, err := j.bus.Last(ctx, j.names.JournalStream(shard), j.names.Journal(shard, key))
+	m, err := j.bus.Latest(ctx, j.names.JournalStream(shard), j.names.Journal(shard, key))
 	if errors.Is(err, bus.ErrNone) {
 		return Entry{}, fmt.Errorf("%w: %s/%s", ErrNone, key.Namespace, key.ID)
 	}

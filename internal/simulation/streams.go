@@ -30,6 +30,11 @@ func (n *node) Append(ctx context.Context, msg *nats.Msg) (uint64, error) {
 	})
 }
 
+// Latest implements bus.Streams. The leader answers.
+func (n *node) Latest(ctx context.Context, stream, subject string) (bus.Message, error) {
+	return n.Last(ctx, stream, subject)
+}
+
 // mostRead is how many messages one answer of the model has: few, so that there are often more.
 const mostRead = 3
 
