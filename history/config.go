@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -31,6 +32,9 @@ type Config struct {
 	// Bus and Conn are the access to NATS; that of JS by default. The service closes neither.
 	Bus  bus.Streams
 	Conn bus.Conn
+	// Owners send requests to the pool, from here and from the roles in the same process that have the same Owners: they reach this process
+	// by a call. By default the service has Owners of its own.
+	Owners *owners.Owners
 	// Names are the names of the installation; subjects.Default() by default.
 	Names  subjects.Names
 	Shards int

@@ -101,8 +101,10 @@ func (s *Service) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer s.offers.Close()
-	if s.owners, err = owners.New(s.config.Conn, s.config.Names, s.config.Now); err != nil {
-		return fmt.Errorf("history: %w", err)
+	if s.owners = s.config.Owners; s.owners == nil {
+		if s.owners, err = owners.New(s.config.Conn, s.config.Names, s.config.Now); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
 	}
 	asked, err := s.config.Conn.QueueSubscribe(s.config.Names.Committer(s.commits.process), "", s.commits.ask)
 	if err != nil {
@@ -127,6 +129,7 @@ func (s *Service) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer server.Close()
+	defer s.owners.Stay(s.commits.process, server.Here)()
 	leave, err := owners.Announce(s.config.Conn, s.config.Names, s.commits.process)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)

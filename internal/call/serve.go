@@ -133,16 +133,20 @@ func (s *Server) admit(request *nats.Msg) {
 	}
 	go func() {
 		defer s.leave()
-		s.serve(request)
+		response, err := s.serve(s.ctx, request)
+		s.respond(request, response, err)
 	}()
 }
+
+// errStopping refuses a request that came too late.
+var errStopping = serviceerror.NewUnavailable("this process is stopping: nothing has been done")
 
 // enter admits a request, or returns the reason for refusing it. An admitted request must leave.
 func (s *Server) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return serviceerror.NewUnavailable("this process is stopping: nothing has been done")
+		return errStopping
 	}
 	select {
 	case s.room <- struct{}{}:
@@ -159,9 +163,9 @@ func (s *Server) leave() {
 	s.inside.Done()
 }
 
-// serve answers one request.
-func (s *Server) serve(request *nats.Msg) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.timeLimit(request))
+// serve carries out one request. The error is one that the caller is told.
+func (s *Server) serve(ctx context.Context, request *nats.Msg) (proto.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeLimit(request))
 	defer cancel()
 	ctx, span := telemetry.StartRequest(telemetry.Extract(ctx, request.Header), trace.SpanKindServer, request.Subject)
 	defer span.End()
@@ -176,7 +180,7 @@ func (s *Server) serve(request *nats.Msg) {
 		}
 		err = failure
 	}
-	s.respond(request, response, err)
+	return response, err
 }
 
 // timeLimit returns how long the work on a request may take.
@@ -212,7 +216,16 @@ func (s *Server) respond(request *nats.Msg, response proto.Message, failure erro
 	if request.Reply == "" {
 		return
 	}
-	answer := &nats.Msg{Subject: request.Reply, Header: nats.Header{}}
+	answer := s.answerOf(response, failure)
+	answer.Subject = request.Reply
+	if err := s.config.Conn.PublishMsg(answer); err != nil {
+		s.log.Warn("answer not sent", "subject", request.Subject, "error", err)
+	}
+}
+
+// answerOf makes the message of an answer.
+func (s *Server) answerOf(response proto.Message, failure error) *nats.Msg {
+	answer := &nats.Msg{Header: nats.Header{}}
 	if failure == nil && response != nil {
 		if answer.Data, failure = proto.Marshal(response); failure != nil {
 			failure = serviceerror.NewInternalf("the answer cannot be encoded: %v", failure)
@@ -225,9 +238,7 @@ func (s *Server) respond(request *nats.Msg, response proto.Message, failure erro
 	if failure != nil {
 		writeStatus(answer, failure)
 	}
-	if err := s.config.Conn.PublishMsg(answer); err != nil {
-		s.log.Warn("answer not sent", "subject", request.Subject, "error", err)
-	}
+	return answer
 }
 
 // overhead is a generous bound for what an answer has in addition to its body.

@@ -7,6 +7,8 @@
 // The owner matters for speed alone. Any process of the pool answers any request, and the journal decides who was first. If the owner is
 // unknown, or gone, the request goes to any process. So an old list of the processes costs time, and never an answer.
 //
+// If the owner is in the process that sends the request, it gets the request by a call, and NATS has nothing to do: [Owners.Stay].
+//
 // Whoever sends requests asks for the processes, at most once a second. Nothing is sent while there are no requests.
 //
 // The package may import schedule, subjects, internal/bus, internal/call and internal/metrics. It must never decide what a request means, and
@@ -48,7 +50,12 @@ type Owners struct {
 	questions uint64
 	// processes are the known processes, and the last question that each has answered.
 	processes map[string]uint64
+	// here are those that run in this process.
+	here map[string]Here
 }
+
+// Here answers a request as RequestMsgWithContext of a connection does, in this process: see [call.Server.Here].
+type Here func(ctx context.Context, request *nats.Msg) (*nats.Msg, error)
 
 // New returns Owners that know nobody yet. They listen for answers until the connection ends. now is the clock; nil is that of the system. The
 // error is that of the subscription.
@@ -56,7 +63,7 @@ func New(conn bus.Conn, names subjects.Names, now func() time.Time) (*Owners, er
 	if now == nil {
 		now = time.Now //permit:time.Now the default
 	}
-	o := &Owners{conn: conn, names: names, now: now, inbox: conn.NewInbox(), processes: map[string]uint64{}}
+	o := &Owners{conn: conn, names: names, now: now, inbox: conn.NewInbox(), processes: map[string]uint64{}, here: map[string]Here{}}
 	if _, err := conn.QueueSubscribe(o.inbox, "", o.note); err != nil {
 		return nil, err
 	}
@@ -97,7 +104,11 @@ func (r requester) RequestMsgWithContext(ctx context.Context, msg *nats.Msg) (*n
 	}
 	own := *msg
 	own.Subject = r.names.ExecutionAt(process, msg.Subject)
-	answer, err := r.conn.RequestMsgWithContext(ctx, &own)
+	send := r.conn.RequestMsgWithContext
+	if here := r.hereIs(process); here != nil {
+		send = here
+	}
+	answer, err := send(ctx, &own)
 	if !errors.Is(err, nats.ErrNoResponders) {
 		metrics.HistoryRouted.Add(ctx, 1, metrics.RoutedOwner)
 		return answer, err
@@ -156,6 +167,26 @@ func (o *Owners) forget(process string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.processes, process)
+}
+
+// Stay says that a process of the pool is this one, until the function is called that it returns. The requests that the process owns are passed to
+// here, and not to NATS.
+func (o *Owners) Stay(process string, here Here) (leave func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.here[process] = here
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.here, process)
+	}
+}
+
+// hereIs returns what answers for a process, if it is this one; nil otherwise.
+func (o *Owners) hereIs(process string) Here {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.here[process]
 }
 
 // Announce answers for a process of the pool history until the function is called that it returns. The process is one token, different for each,

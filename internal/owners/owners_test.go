@@ -173,6 +173,58 @@ func TestAnOwnerThatIsSilentIsLeft(t *testing.T) {
 	p.settled(a, b, turn, 2)
 }
 
+// TestTheOwnerIsHere: requests for a process that is this one do not reach NATS, those of other processes do. When it is about to end, they go to
+// any process, although it still answers who asks for the processes.
+func TestTheOwnerIsHere(t *testing.T) {
+	t.Parallel()
+	p := &pool{t, natstest.Names(t)}
+	p.process("one")
+	p.process("two")
+	a, clockA := p.asker()
+	b, clockB := p.asker()
+	var asked []string
+	leave := a.Stay("one", func(_ context.Context, request *nats.Msg) (*nats.Msg, error) {
+		asked = append(asked, request.Subject)
+		return &nats.Msg{Data: []byte("here")}, nil
+	})
+	natstest.Eventually(t, natstest.Patience, "both processes are known", func() bool {
+		clockA.turn(time.Second)
+		clockB.turn(time.Second)
+		return len(p.owned(a, 40)) == 2 && len(p.owned(b, 40)) == 2
+	})
+	asked = nil
+	for i := range 40 {
+		owner, answer := p.answers(b, execution(i)), p.answers(a, execution(i))
+		if owner == "one" {
+			require.Equal(t, "here", answer)
+			require.Equal(t, p.names.ExecutionAt("one", p.subject(execution(i))), asked[len(asked)-1])
+			continue
+		}
+		require.Equal(t, "two", answer)
+	}
+	require.Len(t, asked, p.owned(b, 40)["one"])
+	leave()
+	require.Zero(t, p.owned(a, 40)["here"])
+}
+
+// TestTheOwnerHereIsStopping: a request for a process that takes no more goes to another one.
+func TestTheOwnerHereIsStopping(t *testing.T) {
+	t.Parallel()
+	p := &pool{t, natstest.Names(t)}
+	a, clock := p.asker()
+	conn, _ := natstest.Connect(t, natstest.Shared(t))
+	end, err := owners.Announce(bus.Plain{Conn: conn}, p.names, "one")
+	require.NoError(t, err)
+	defer end()
+	defer a.Stay("one", func(context.Context, *nats.Msg) (*nats.Msg, error) { return nil, nats.ErrNoResponders })()
+	natstest.Eventually(t, natstest.Patience, "the process is known", func() bool {
+		clock.turn(time.Second)
+		return a.Owner(execution(1)) == "one"
+	})
+	p.process("two")
+	require.Equal(t, "two", p.answers(a, execution(1)))
+}
+
 // TestWithoutOwners: requests go to any process while none is known, and nothing is sent to processes of other installations.
 func TestWithoutOwners(t *testing.T) {
 	t.Parallel()

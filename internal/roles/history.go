@@ -12,7 +12,7 @@ import (
 func (c *Cluster) History() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	service, err := history.New(history.Config{
-		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Namespaces: table, Logger: c.options.Logger, Vitals: vitals,
+		JS: c.JS, Owners: c.owners, Names: c.Names, Shards: c.Facts.Shards, Namespaces: table, Logger: c.options.Logger, Vitals: vitals,
 		Now: c.options.Now, SweepEvery: c.options.SweepEvery,
 	})
 	if err != nil {
