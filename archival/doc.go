@@ -17,6 +17,6 @@
 // All processes of the role answer requests about archives. Only they need the credentials of a bucket.
 //
 // The role does nothing while no namespace asks for an archive. It may import execution, kv, schedule, subjects, internal/archive,
-// internal/archive/progress, internal/bus, internal/call, internal/eventpage, internal/flood, internal/metrics, internal/namespaces, internal/search/query,
-// internal/sleep and internal/workflows. It must never remove anything, nor import another pool.
+// internal/archive/progress, internal/bus, internal/call, internal/eventpage, internal/flood, internal/journal, internal/metrics, internal/namespaces,
+// internal/search/query, internal/sleep and internal/workflows. It must never remove anything, nor import another pool.
 package archival

@@ -68,7 +68,7 @@ func (f *follow) page(ctx context.Context, bucket *archive.Bucket, page []ended)
 	f.progress = known(f.progress, page)
 	todo := plan(&f.progress, page)
 	if len(todo) > 0 {
-		f.state.wait(f.place, todo[0].at, len(f.progress.Left))
+		f.state.wait(f.place, todo[0].at, f.progress.Left)
 	}
 	left, err := f.archiveAll(ctx, bucket, todo)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *follow) page(ctx context.Context, bucket *archive.Bucket, page []ended)
 		err = f.store(ctx, next)
 	}
 	if err == nil {
-		f.state.wait(f.place, oldest(f.progress.Left), len(f.progress.Left))
+		f.state.wait(f.place, oldest(f.progress.Left), f.progress.Left)
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []
 		group.Go(func() error {
 			reason, err := d.unread, error(nil)
 			if reason == "" {
-				reason, err = f.archiveRun(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID)
+				reason, err = f.attempt(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID, d.end, false)
 			}
 			if reason != "" {
 				f.log.WarnContext(ctx, "an execution is archived later, and kept until then",
@@ -155,7 +155,7 @@ func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
 	if err := f.store(ctx, retried(f.progress, still)); err != nil {
 		return err
 	}
-	f.state.wait(f.place, oldest(f.progress.Left), len(f.progress.Left))
+	f.state.wait(f.place, oldest(f.progress.Left), f.progress.Left)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (f *follow) again(ctx context.Context, bucket *archive.Bucket, one progress
 		names := f.config.Names
 		m, err := f.bus.Next(ctx, names.JournalStream(f.shard), names.Journal(f.shard, key), one.End)
 		if errors.Is(err, bus.ErrNone) || err == nil && m.Sequence != one.End {
-			return "", nil // it was removed
+			return f.missing(ctx, key, "", one.End, true)
 		}
 		if err != nil {
 			return "", err
@@ -178,7 +178,7 @@ func (f *follow) again(ctx context.Context, bucket *archive.Bucket, one progress
 		runIDs = e.runIDs
 	}
 	for _, runID := range runIDs {
-		if reason, err := f.archiveRun(ctx, bucket, key, runID); reason != "" || err != nil {
+		if reason, err := f.attempt(ctx, bucket, key, runID, one.End, true); reason != "" || err != nil {
 			return reason, err
 		}
 	}

@@ -15,14 +15,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// archiveRun reads a run, and writes it to its bucket. A run that is gone was deleted, and needs nothing. A reason means that this run cannot be archived;
-// an error, that others could not be, either.
+// archiveRun reads a run, and writes it to its bucket. A reason means that this run cannot be archived; an error, that others could not be, either, or
+// it is errGone.
 func (s *Service) archiveRun(ctx context.Context, bucket *archive.Bucket, key schedule.Key, runID string) (reason string, err error) {
-	defer func() {
-		if (err != nil || reason != "") && ctx.Err() == nil {
-			metrics.ArchiveFailures.Add(ctx, 1, key.Namespace)
-		}
-	}()
 	if err := s.runs.Wait(ctx); err != nil {
 		return "", err
 	}
@@ -79,10 +74,12 @@ func (s *Service) events(ctx context.Context, namespace string, run *commonpb.Wo
 	}
 }
 
-// unread says what an error of history means for a run: that it is gone, that history cannot be asked now, or that this run cannot be read.
+// unread says what an error of history means for a run: that it is gone, that history cannot be asked now or does not know the namespace yet, or that
+// this run cannot be read.
 func unread(err error) (reason string, _ error) {
 	var (
 		gone      *serviceerror.NotFound
+		unknown   *serviceerror.NamespaceNotFound
 		away      *serviceerror.Unavailable
 		late      *serviceerror.DeadlineExceeded
 		canceled  *serviceerror.Canceled
@@ -90,8 +87,8 @@ func unread(err error) (reason string, _ error) {
 	)
 	switch {
 	case errors.As(err, &gone):
-		return "", nil
-	case errors.As(err, &away), errors.As(err, &late), errors.As(err, &canceled), errors.As(err, &exhausted), errors.Is(err, context.Canceled),
+		return "", errGone
+	case errors.As(err, &unknown), errors.As(err, &away), errors.As(err, &late), errors.As(err, &canceled), errors.As(err, &exhausted), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return "", err
 	}

@@ -1,11 +1,13 @@
 package archival
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +51,11 @@ type Service struct {
 type place struct {
 	namespace string
 	shard     int
+}
+
+// compare orders places.
+func (p place) compare(other place) int {
+	return cmp.Or(strings.Compare(p.namespace, other.namespace), cmp.Compare(p.shard, other.shard))
 }
 
 // New returns a service that is not running yet.

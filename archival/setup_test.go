@@ -43,6 +43,8 @@ type bundle struct {
 	client *workflows.Client
 	store  archive.Store
 	shards int
+	// stopHistory stops the process of history that setup has begun.
+	stopHistory func()
 }
 
 func setup(t testing.TB) *bundle {
@@ -54,13 +56,20 @@ func setup(t testing.TB) *bundle {
 	require.NoError(t, err)
 	b.client = workflows.NewClient(owners.Anybody(conn), b.names, b.shards)
 	b.store = archive.Store{JS: js, Bus: natstest.Bus(t, js), Names: b.names, Replicas: 1}
-	of, err := history.New(history.Config{
-		JS: js, Names: b.names, Shards: b.shards, Logger: natstest.Logger(t), Namespaces: b.spaces, SweepEvery: 50 * time.Millisecond,
-	})
-	require.NoError(t, err)
-	b.background(of.Run)
-	<-of.Ready()
+	b.stopHistory = b.runHistory()
 	return b
+}
+
+// runHistory runs a process of history until the end of the test, or until the function that it returns is called.
+func (b *bundle) runHistory() (stop func()) {
+	b.Helper()
+	of, err := history.New(history.Config{
+		JS: b.js, Names: b.names, Shards: b.shards, Logger: natstest.Logger(b), Namespaces: b.spaces, SweepEvery: 50 * time.Millisecond,
+	})
+	require.NoError(b, err)
+	stop = b.background(of.Run)
+	<-of.Ready()
+	return stop
 }
 
 // background runs something until the end of the test, or until the function that it returns is called.

@@ -2,6 +2,7 @@ package archival
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +17,8 @@ type state struct {
 	mu sync.Mutex
 	// waits is since when the oldest run waits that is not archived; the zero time if none does.
 	waits map[place]time.Time
-	// left is how many runs were left behind.
-	left map[place]int
+	// left are the runs that were left behind.
+	left map[place][]progress.Left
 	// pauses are the namespaces that cannot be archived now.
 	pauses map[string]pause
 	// asking are the namespaces that this process archives; none if it does not have its turn.
@@ -41,7 +42,7 @@ func newState() *state {
 func (s *state) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waits, s.left, s.pauses, s.asking = map[place]time.Time{}, map[place]int{}, map[string]pause{}, nil
+	s.waits, s.left, s.pauses, s.asking = map[place]time.Time{}, map[place][]progress.Left{}, map[string]pause{}, nil
 }
 
 // archives notes which namespaces this process archives.
@@ -51,8 +52,8 @@ func (s *state) archives(asking []string) {
 	s.asking = asking
 }
 
-// wait notes since when the oldest run waits, and how many were left behind.
-func (s *state) wait(at place, since time.Time, left int) {
+// wait notes since when the oldest run waits, and which ones were left behind. The caller does not change those.
+func (s *state) wait(at place, since time.Time, left []progress.Left) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waits[at], s.left[at] = since, left
@@ -99,8 +100,11 @@ func (s *state) status(now time.Time) progress.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := progress.Status{At: now}
-	for _, n := range s.left {
-		status.Left += n
+	for _, at := range slices.SortedFunc(maps.Keys(s.left), place.compare) {
+		status.Left += len(s.left[at])
+		for i := 0; i < len(s.left[at]) && len(status.Kept) < progress.MaxKept; i++ {
+			status.Kept = append(status.Kept, progress.Kept{Namespace: at.namespace, Left: s.left[at][i]})
+		}
 	}
 	for namespace, p := range s.pauses {
 		status.Waiting = append(status.Waiting, progress.Waiting{Namespace: namespace, Since: p.since, Reason: p.reason})

@@ -76,8 +76,17 @@ func checkArchive(f *Facts) Check {
 			"see whether the processes that archive reach the bucket, may write to it, and have room there")
 	}
 	if of.Status.Left > 0 {
-		return notOK(name, Warning, counted(of.Status.Left, "workflow")+" could not be read and archived, and others are",
-			"carillon cluster check says which journals are damaged; the log of the process that archives has the reasons")
+		return notOK(name, Warning, fmt.Sprintf("%s could not be read and archived, and others are: %s",
+			counted(of.Status.Left, "workflow"), keptText(of.Status.Kept)), "restore a backup, or give them up: docs/runbooks/CarillonArchiveLate.md")
 	}
 	return ok(name, "of %s", asking)
+}
+
+// keptText names runs that could not be archived.
+func keptText(kept []progress.Kept) string {
+	all := make([]string, len(kept))
+	for i := range kept {
+		all[i] = fmt.Sprintf("%s/%s (run %s): %s", kept[i].Namespace, kept[i].WorkflowID, kept[i].RunID, kept[i].Reason)
+	}
+	return strings.Join(all, "; ")
 }

@@ -9,7 +9,7 @@
 //   - [Journals.Read] reads in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
 //     lags behind, Read asks the leader.
 //
-// The package knows no execution and must never look into an entry. Only history and internal/consistency import it. It may import schedule, subjects,
+// The package knows no execution and must never look into an entry. Only history, archival and internal/consistency import it. It may import schedule, subjects,
 // internal/bus and internal/sleep.
 package journal
 

@@ -84,6 +84,11 @@ var (
 		Description: "Attempts to archive a run that failed. The run is kept, and tried again.",
 		Attributes:  []Attribute{aNamespace},
 	})
+	ArchiveLost = newCounter(GroupExecutions, Instrument{
+		Name: "carillon.archive.lost", Unit: "{run}", By: byArchival,
+		Description: "Runs whose entries had gone from the journal before they were archived, although nobody deleted them.",
+		Attributes:  []Attribute{aNamespace},
+	})
 	ArchiveFailing = newGauge(GroupExecutions, Instrument{
 		Name: "carillon.archive.failing", Unit: "s", By: byArchival,
 		Description: "For how long a namespace that asks for an archive could not be archived, because its bucket cannot be opened or refuses objects, or " +

@@ -33,7 +33,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"subjects":       {"schedule", "internal/wire"},
 		"kv":             {"schedule", "subjects", "internal/bus", "internal/metrics", "internal/codec", "internal/wire"},
 		"archival": {"execution", "kv", "schedule", "subjects", "internal/archive", "internal/archive/progress", "internal/bus", "internal/call",
-			"internal/eventpage", "internal/flood", "internal/metrics", "internal/namespaces", "internal/search/query", "internal/workflows"},
+			"internal/eventpage", "internal/flood", "internal/journal", "internal/metrics", "internal/namespaces", "internal/search/query", "internal/workflows"},
 		"internal/eventpage":           {"internal/codec"},
 		"internal/archive":             {"subjects", "internal/archive/objectstore", "internal/bus"},
 		"internal/archive/objectstore": {"subjects", "internal/bus"},

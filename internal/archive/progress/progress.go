@@ -97,8 +97,18 @@ type Status struct {
 	At time.Time `json:"at,omitzero"`
 	// Waiting are the namespaces whose bucket refuses objects, or whose executions cannot be read.
 	Waiting []Waiting `json:"waiting,omitempty"`
-	// Left is how many runs were left behind.
-	Left int `json:"left,omitempty"`
+	// Left is how many runs were left behind, and Kept are some of them.
+	Left int    `json:"left,omitempty"`
+	Kept []Kept `json:"kept,omitempty"`
+}
+
+// MaxKept is how many runs a [Status] names that were left behind.
+const MaxKept = 5
+
+// Kept is a run that could not be archived, and that is kept until it is.
+type Kept struct {
+	Namespace string `json:"namespace"`
+	Left
 }
 
 // Waiting is a namespace that cannot be archived.
