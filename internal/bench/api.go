@@ -31,7 +31,6 @@ func measureAPI(ctx context.Context, s *session) error {
 		return err
 	}
 	what := dormant(time.Now())
-	s.result.Operations = map[string]Operation{}
 	created := func(done int64) bool { return done < int64(s.Schedules) }
 	err = s.hammer(ctx, "create", created, func(ctx context.Context, i int64) error {
 		_, err := s.client.Create(ctx, schedule.CreateRequest{ID: benchID(int(i)), Schedule: what})
@@ -116,9 +115,9 @@ func (s *session) hammer(
 		return err
 	}
 	count := int(latency.hdr.TotalCount())
-	s.result.Operations[name] = Operation{
+	s.result.operation(name, Operation{
 		Count: count, PerS: Rate(float64(count) / time.Since(begin).Seconds()), Errors: int(errs.Load()),
 		Latency: latency.quantiles(),
-	}
+	})
 	return nil
 }

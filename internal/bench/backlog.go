@@ -46,7 +46,8 @@ func measureBacklog(ctx context.Context, s *session) error {
 		})
 		s.result.Started, s.result.Missed = taken, s.Workflows-taken
 		if taken > 0 {
-			s.result.Rates["drained"], s.result.Times = Rate(float64(taken)/last.Seconds()), map[string]Seconds{"last_started": Seconds(last)}
+			s.result.rate("drained", taken, last)
+			s.result.time("last_started", last)
 		}
 		return err
 	})
@@ -57,7 +58,7 @@ func (s *session) fillBacklog(ctx context.Context, c sdkclient.Client) error {
 	began := time.Now()
 	err := s.forEach(ctx, "starting workflows", s.Workflows, func(ctx context.Context, i int) error {
 		_, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{
-			ID: workflowID(kindBacklog, "", i), TaskQueue: taskQueue, WorkflowTaskTimeout: longTask,
+			ID: s.workflowID(kindBacklog, "", i), TaskQueue: s.queue, WorkflowTaskTimeout: longTask,
 		}, kindEmpty)
 		return err
 	})
@@ -71,7 +72,7 @@ func (s *session) fillBacklog(ctx context.Context, c sdkclient.Client) error {
 		}
 		return min(int(stream.CachedInfo().State.Msgs), s.Workflows), s.Workflows, nil
 	})
-	s.result.Rates = map[string]Rate{"created": Rate(float64(s.Workflows) / time.Since(began).Seconds())}
+	s.result.rate("created", s.Workflows, time.Since(began))
 	return err
 }
 
@@ -86,7 +87,7 @@ func (s *session) drainBacklog(ctx context.Context, c sdkclient.Client) (taken i
 	for range s.Clients {
 		polls.Go(func() {
 			for polling.Err() == nil {
-				id, err := pollOnce(polling, c)
+				id, err := s.pollOnce(polling, c)
 				if err != nil && polling.Err() == nil {
 					stop(fmt.Errorf("bench: poll: %w", err))
 					return
@@ -111,11 +112,11 @@ func (s *session) drainBacklog(ctx context.Context, c sdkclient.Client) (taken i
 }
 
 // pollOnce waits for a workflow task and returns the ID of its workflow, "" if there is none.
-func pollOnce(ctx context.Context, c sdkclient.Client) (string, error) {
+func (s *session) pollOnce(ctx context.Context, c sdkclient.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longPoll)
 	defer cancel()
 	task, err := c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
-		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: taskQueue}, Identity: processBench,
+		Namespace: s.namespace(), TaskQueue: &taskqueuepb.TaskQueue{Name: s.queue}, Identity: processBench,
 	})
 	return task.GetWorkflowExecution().GetWorkflowId(), err
 }

@@ -27,11 +27,11 @@ const coldSamples = 3
 
 // coldRequests are the questions. Each is the first one about its workflow after the restart.
 var coldRequests = []coldRequest{
-	{"describe", describe},
-	{"signal", func(ctx context.Context, c sdkclient.Client, id string) error {
+	{"describe", (*session).describe},
+	{"signal", func(_ *session, ctx context.Context, c sdkclient.Client, id string) error {
 		return c.SignalWorkflow(ctx, id, "", signalName, nil)
 	}},
-	{"query", func(ctx context.Context, c sdkclient.Client, id string) error {
+	{"query", func(_ *session, ctx context.Context, c sdkclient.Client, id string) error {
 		_, err := c.QueryWorkflow(ctx, id, "", queryName)
 		return err
 	}},
@@ -39,7 +39,7 @@ var coldRequests = []coldRequest{
 
 type coldRequest struct {
 	name string
-	do   func(ctx context.Context, c sdkclient.Client, id string) error
+	do   func(s *session, ctx context.Context, c sdkclient.Client, id string) error
 }
 
 // lengths are the lengths of the histories: from ten events on, a hundred times as many, and the longest.
@@ -50,8 +50,8 @@ func lengths(most int) (all []int) {
 	return append(all, most)
 }
 
-func coldID(length, sample int, name string) string {
-	return workflowID(kindLong, name+"-"+strconv.Itoa(length), sample)
+func (s *session) coldID(length, sample int, name string) string {
+	return s.workflowID(kindLong, name+"-"+strconv.Itoa(length), sample)
 }
 
 func measureCold(ctx context.Context, s *session) error {
@@ -95,7 +95,7 @@ func (s *session) longWorkflows() (all []longWorkflow) {
 	for _, length := range lengths(s.Events) {
 		for _, ask := range coldRequests {
 			for i := range coldSamples {
-				all = append(all, longWorkflow{coldID(length, i, ask.name), length})
+				all = append(all, longWorkflow{s.coldID(length, i, ask.name), length})
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (s *session) longWorkflows() (all []longWorkflow) {
 func (s *session) makeLong(ctx context.Context) error {
 	all := s.longWorkflows()
 	err := s.withClient(ctx, func(c sdkclient.Client) error {
-		return s.forEach(ctx, "making long histories", len(all), func(ctx context.Context, i int) error { return all[i].make(ctx, c) })
+		return s.forEach(ctx, "making long histories", len(all), func(ctx context.Context, i int) error { return s.make(ctx, c, all[i]) })
 	})
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func (s *session) makeLong(ctx context.Context) error {
 	return err
 }
 
-func (w longWorkflow) make(ctx context.Context, c sdkclient.Client) error {
-	_, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{ID: w.id, TaskQueue: taskQueue}, kindLong)
+func (s *session) make(ctx context.Context, c sdkclient.Client, w longWorkflow) error {
+	_, err := s.start(ctx, c, kindLong, w.id)
 	const others = 4 // the start is two events, and the workflow task two more
 	for n := w.events - others; n > 0 && err == nil; n-- {
 		err = c.SignalWorkflow(ctx, w.id, "", signalName, nil)
@@ -136,9 +136,9 @@ func (w longWorkflow) make(ctx context.Context, c sdkclient.Client) error {
 func (s *session) askCold(ctx context.Context, c sdkclient.Client, length int, ask coldRequest) error {
 	latency := newHistogram()
 	for i := range coldSamples {
-		id := coldID(length, i, ask.name)
+		id := s.coldID(length, i, ask.name)
 		asked := time.Now()
-		if err := ask.do(ctx, c, id); err != nil {
+		if err := ask.do(s, ctx, c, id); err != nil {
 			return fmt.Errorf("bench: %s %s: %w", ask.name, id, err)
 		}
 		latency.add(time.Since(asked))

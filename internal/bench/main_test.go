@@ -12,16 +12,16 @@ import (
 
 // TestMain lets this binary be the program whose worker a run starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == WorkflowCommand {
-		os.Exit(runWorker(os.Args[2]))
+	if len(os.Args) > 4 && os.Args[1] == WorkflowCommand {
+		os.Exit(runWorker(os.Args[2], os.Args[3], os.Args[4]))
 	}
 	natstest.Main(m)
 }
 
-func runWorker(address string) (code int) {
+func runWorker(address, namespace, queue string) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := RunWorkflows(ctx, os.Stdout, address); err != nil {
+	if err := RunWorkflows(ctx, os.Stdout, address, namespace, queue); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

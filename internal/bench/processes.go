@@ -31,6 +31,8 @@ const (
 	processBench  = "bench"
 	processNATS   = "nats"
 	processWorker = "worker"
+	// processServer is the process of a server that is not of the run.
+	processServer = "server"
 )
 
 // roleProcesses are the roles that become processes of their own, in the order in which they are told to end.
@@ -242,7 +244,14 @@ type usage struct {
 func (s *session) usages() map[string]usage {
 	rss, peak := memory()
 	all := map[string]usage{processBench: {cpuTime(), rss, peak}}
-	for _, c := range []*children{s.host.children, s.workers} {
+	started := []*children{s.workers}
+	if s.host != nil {
+		started = append(started, s.host.children)
+	}
+	if s.config.ServerPID != 0 {
+		all[processServer] = usageOf(s.config.ServerPID)
+	}
+	for _, c := range started {
 		if c == nil {
 			continue
 		}

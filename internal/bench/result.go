@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Result is the result of a run. As JSON it is one object, whose keys contain their units.
@@ -38,6 +39,8 @@ type Result struct {
 	// CPU is what the process used in that time, including embedded NATS; Cores is CPU per second.
 	CPU   Seconds `json:"cpu_seconds"`
 	Cores Rate    `json:"cpu_cores"`
+	// ServerCores is the share of the server in Cores, for workloads that are about it.
+	ServerCores Rate `json:"server_cpu_cores,omitempty"`
 	// Processes is CPU by process, if NATS and the roles have their own processes; "bench" is this one, which is the worker.
 	Processes map[string]Seconds `json:"cpu_seconds_by_process,omitempty"`
 	// PeakRSS is the peak memory of the process during the run, RSS its memory at the end.
@@ -88,6 +91,9 @@ type Environment struct {
 	RoundTrip Milliseconds `json:"round_trip_ms,omitempty"`
 	// Worker is where the worker was, if not on the connection of the roles.
 	Worker string `json:"worker,omitempty"`
+	// Address is where a server was measured that the run has not started, ServerVersion what it says of itself. Nothing else is known of it.
+	Address       string `json:"address,omitempty"`
+	ServerVersion string `json:"server_version,omitempty"`
 	// Profiled says that profiles were taken, which costs time.
 	Profiled bool `json:"profiled,omitempty"`
 }
@@ -99,6 +105,19 @@ type Operation struct {
 	Errors int  `json:"errors"`
 	// Latency is the time from the request to its answer.
 	Latency *Quantiles `json:"latency_ms"`
+	// CPU is the processor time for each, of all processes except the worker; zero if it was not taken.
+	CPU Milliseconds `json:"cpu_ms_each,omitempty"`
+}
+
+func (o Operation) words() string {
+	text := fmt.Sprintf("%d, one after the other", o.Count)
+	if o.PerS > 0 {
+		text = fmt.Sprintf("%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
+	}
+	if o.CPU > 0 {
+		text += fmt.Sprintf("; %s ms CPU for each beside the worker", digits(o.CPU))
+	}
+	return text
 }
 
 // Rate is a figure with at most three digits after the point.
@@ -115,6 +134,35 @@ func number(f float64) []byte {
 	return strconv.AppendFloat(nil, math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
+// count adds work that was asked for, and how much of it was completed.
+func (r *Result) count(asked, completed int) {
+	r.Due, r.Started, r.Missed = r.Due+asked, r.Started+completed, r.Missed+asked-completed
+}
+
+// time notes a duration.
+func (r *Result) time(name string, took time.Duration) {
+	if r.Times == nil {
+		r.Times = map[string]Seconds{}
+	}
+	r.Times[name] = Seconds(took)
+}
+
+// rate notes how many of something there were in a time.
+func (r *Result) rate(name string, count int, took time.Duration) {
+	if r.Rates == nil {
+		r.Rates = map[string]Rate{}
+	}
+	r.Rates[name] = Rate(float64(count) / took.Seconds())
+}
+
+// operation notes how long requests of one kind took.
+func (r *Result) operation(name string, o Operation) {
+	if r.Operations == nil {
+		r.Operations = map[string]Operation{}
+	}
+	r.Operations[name] = o
+}
+
 // apply copies the counts of a ledger.
 func (r *Result) apply(t tally) {
 	r.Due, r.Started, r.Missed, r.Doubled = t.due, t.started, t.missed, t.doubled
@@ -126,7 +174,7 @@ func (r *Result) Write(w io.Writer) error {
 	var t table
 	t.row(r.Scenario, "%s", r.Parameters.words())
 	t.row("on", "%s", r.Environment.words())
-	if r.Due > 0 && len(r.Workflows) == 0 {
+	if r.Due > 0 && r.Scenario != workflowsName {
 		t.row("actions", "%d due, %d started, %d missed, %d doubled%s", r.Due, r.Started, r.Missed, r.Doubled, r.strange())
 		if r.Lateness != nil {
 			t.row("rate", "%s%s/s completed", r.offer(), digits(r.Completed))
@@ -136,11 +184,7 @@ func (r *Result) Write(w io.Writer) error {
 	t.workflows(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Operations)) {
 		o := r.Operations[name]
-		if o.PerS > 0 {
-			t.row(name, "%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
-		} else {
-			t.row(name, "%d, one after the other", o.Count)
-		}
+		t.row(name, "%s", o.words())
 		t.quantiles("", o.Latency)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Times)) {
@@ -153,9 +197,15 @@ func (r *Result) Write(w io.Writer) error {
 	if len(r.Processes) > 0 {
 		t.row("", "%s", byProcess(r.Processes))
 	}
+	if r.ServerCores > 0 {
+		t.row("", "server %.3f cores", float64(r.ServerCores))
+	}
 	t.row("memory", "%s at most, %s at the end", mebibytes(r.PeakRSS), mebibytes(r.RSS))
 	if r.CreatedRSS > 0 {
 		t.row("", "%s before the restart", mebibytes(r.CreatedRSS))
+	}
+	if r.Environment.Address != "" {
+		return t.write(w)
 	}
 	t.row("disk", "%s", mebibytes(r.Disk))
 	if r.IndexBytes > 0 {
@@ -221,6 +271,9 @@ func (p Parameters) words() string {
 }
 
 func (e Environment) words() string {
+	if e.Address != "" {
+		return fmt.Sprintf("%s, version %s, %d CPUs, %s", e.Address, e.ServerVersion, e.CPUs, e.Go)
+	}
 	sync := ""
 	if e.Sync != "" {
 		sync = ", sync " + e.Sync
@@ -286,7 +339,7 @@ func (t *table) write(w io.Writer) error {
 
 // workflows writes three rows for each load.
 func (t *table) workflows(r *Result) {
-	if len(r.Workflows) > 0 {
+	if r.Scenario == workflowsName {
 		t.row("workflows", "%d asked for, %d completed, %d missed", r.Due, r.Started, r.Missed)
 	}
 	for i := range r.Workflows {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -45,6 +46,12 @@ type Config struct {
 	Worker string
 	// Shards and Replicas belong to the installation, Concurrency to the worker.
 	Shards, Replicas, Concurrency int
+	// Address is the address of a running frontend of Temporal or of Carillon; empty for an installation of the run. Only the scenario with
+	// workloads can use one. Namespace is the namespace there, "default" by default. ServerPID is the process ID of that frontend, if it runs on
+	// this machine; zero leaves its processor time and memory out.
+	Address   string
+	Namespace string
+	ServerPID int
 	// Profiles is a folder for profiles; empty for none.
 	Profiles string
 	// RawDuration is how long the raw rate is measured; 2 s by default.
@@ -103,8 +110,11 @@ type session struct {
 	// stopReturning stops returning memory.
 	stopReturning func()
 
-	// workers has the process of the worker of workflows; nil if there has been none.
+	// queue is the task queue of the workflows, with which their IDs begin.
+	queue string
+	// workers has the process of the worker of workflows; nil if there has been none. counts are the counts of that worker.
 	workers *children
+	counts  *workerCounts
 
 	// answer is what each run returns, if anything.
 	answer string
@@ -120,7 +130,10 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 	if err := scenario.Check(p); err != nil {
 		return nil, err
 	}
-	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names, answer: strings.Repeat("x", p.ResultBytes)}
+	if c.Address != "" && !scenario.takes(ParamKind) {
+		return nil, schedule.Invalid("address", "%s runs on an installation of its own only", scenario.Name)
+	}
+	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names, queue: taskQueue, answer: strings.Repeat("x", p.ResultBytes)}
 	s.config.Concurrency = max(s.config.Concurrency, p.Runs) // all of them at once
 	s.result = &Result{Scenario: scenario.Name, Parameters: p}
 	if s.profiler, err = newProfiler(c.Profiles, scenario.Name); err != nil {
@@ -157,6 +170,9 @@ func (s *session) beginHeap(ctx context.Context) {
 // open starts NATS and the installation.
 func (s *session) open(ctx context.Context) (err error) {
 	s.config.Progress("starting", 0, 0)
+	if s.foreign() {
+		return s.openForeign(ctx)
+	}
 	if s.host, err = openHost(ctx, &s.config, s.fail); err != nil {
 		return err
 	}
@@ -204,6 +220,9 @@ func (s *session) finish(ctx context.Context) error {
 	if r.RSS == 0 {
 		s.noteMemory()
 	}
+	if s.foreign() {
+		return nil
+	}
 	streams, err := s.traffic(ctx)
 	if err != nil {
 		return err
@@ -227,7 +246,7 @@ func (s *session) close(ctx context.Context) (err error) {
 	if s.workers != nil {
 		s.workers.close()
 	}
-	if i := s.installation; i != nil {
+	if i := s.installation; i != nil && !s.foreign() {
 		shards := max(s.config.Shards, i.shards())
 		err = errors.Join(i.stopRoles(), s.host.clear(ctx, i.js, s.names, shards), i.close())
 	}
@@ -316,12 +335,19 @@ func (s *session) gauge(ctx context.Context) (gauge, error) {
 	return gauge{at: time.Now(), usages: s.usages(), traffic: streams}, err
 }
 
-// noteMemory notes the memory that the processes have now.
+// noteMemory notes the memory that the processes have now; only that of the server if it is not of this run.
 func (s *session) noteMemory() {
-	sum := total(s.usages())
+	all := s.usages()
+	sum := total(all)
+	if s.foreign() {
+		sum = s.server(all)
+	}
 	s.result.RSS, s.result.PeakRSS = sum.rss, sum.peak
 }
 
 func (s *session) traffic(ctx context.Context) (traffic, error) {
+	if s.foreign() {
+		return traffic{}, nil
+	}
 	return readTraffic(ctx, s.js, streamKinds(s.names, s.cluster.Facts.Shards))
 }

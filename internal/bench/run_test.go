@@ -28,7 +28,7 @@ func tiny(s Scenario) Parameters {
 		p.Kind = kindActivity
 	}
 	p.Workflows, p.Events = min(p.Workflows, 20), min(p.Events, 30)
-	if s.takes(ParamRate) {
+	if s.takes(ParamRate) && !s.takes(ParamKind) {
 		p.Rate = 20
 	}
 	if s.takes(ParamDormant) {

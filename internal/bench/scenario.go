@@ -36,7 +36,8 @@ type Parameters struct {
 	Overlap schedule.OverlapPolicy `json:"overlap,omitempty"`
 	// Clients is how many clients ask side by side, each waiting for its answer.
 	Clients int `json:"clients,omitempty"`
-	// Rate is a rate of actions per second that is known to be the best; zero means to look for it.
+	// Rate is a rate of actions per second that is known to be the best; zero means to look for it. For workflows it is how many are started per
+	// second; zero means several loads.
 	Rate int `json:"rate,omitempty"`
 	// Dormant is how many further schedules exist of which none is due within months.
 	Dormant int `json:"dormant,omitempty"`
@@ -44,6 +45,8 @@ type Parameters struct {
 	Active int `json:"active,omitempty"`
 	// Kind is the kind of workflow: one of WorkflowKinds, or KindAll.
 	Kind string `json:"workload,omitempty"`
+	// Size is the size of the workload, in what it is counted in: signals, activities, tasks, polls, workflows or events. Zero is its default.
+	Size int `json:"size,omitempty"`
 	// Workflows is how many workflows sleep, or wait for a worker. Events is how many events the longest history has.
 	Workflows int `json:"workflows,omitempty"`
 	Events    int `json:"events,omitempty"`
@@ -65,6 +68,7 @@ const (
 	ParamDormant   = "dormant"
 	ParamActive    = "active"
 	ParamKind      = "workload"
+	ParamSize      = "size"
 	ParamWorkflows = "workflows"
 	ParamEvents    = "events"
 )
@@ -143,7 +147,10 @@ func (s Scenario) Check(p Parameters) error {
 	if kinds := append(WorkflowKinds(), KindAll); s.takes(ParamKind) && !slices.Contains(kinds, p.Kind) {
 		return schedule.Invalid(ParamKind, "%q must be one of %v", p.Kind, kinds)
 	}
-	return nil
+	if !s.takes(ParamSize) || p.Size == 0 {
+		return nil
+	}
+	return workloadOf(p.Kind).check(p.Size)
 }
 
 func (s Scenario) takes(name string) bool { return slices.Contains(s.Takes, name) }

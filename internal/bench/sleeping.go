@@ -25,12 +25,12 @@ func sleepingScenario() Scenario {
 const entriesToSleep = 3
 
 func measureSleeping(ctx context.Context, s *session) error {
-	if err := s.fallAsleep(ctx); err != nil {
+	if err := s.fallAsleep(ctx, s.Workflows); err != nil {
 		return err
 	}
 	s.workers.stop(processWorker) // so that the memory is that of the server
 	s.result.CreatedRSS = total(s.usages()).rss
-	err := s.restartGateway(ctx, func(c sdkclient.Client) error { return describe(ctx, c, sleeperID(0)) })
+	err := s.restartGateway(ctx, func(c sdkclient.Client) error { return s.describe(ctx, c, s.sleeperID(0)) })
 	if err != nil {
 		return err
 	}
@@ -42,29 +42,33 @@ func measureSleeping(ctx context.Context, s *session) error {
 		return err
 	}
 	s.noteMemory()
-	return s.withWorker(ctx, func(c sdkclient.Client) error { return s.wakeSome(ctx, c) })
+	return s.withWorker(ctx, func(c sdkclient.Client) error { return s.wakeSome(ctx, c, s.Workflows) })
 }
 
-func sleeperID(i int) string { return workflowID(kindSleeping, "", i) }
+func (s *session) sleeperID(i int) string { return s.workflowID(kindSleeping, "", i) }
 
-// fallAsleep starts the workflows, and waits until all of them wait for their timers.
-func (s *session) fallAsleep(ctx context.Context) error {
+// fallAsleep starts n workflows, and waits until all of them wait for their timers.
+func (s *session) fallAsleep(ctx context.Context, n int) error {
 	before, err := s.traffic(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	err = s.withWorker(ctx, func(c sdkclient.Client) error {
-		err := s.forEach(ctx, "starting workflows", s.Workflows, func(ctx context.Context, i int) error {
-			_, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{ID: sleeperID(i), TaskQueue: taskQueue}, kindSleeping)
+		asleep := s.counts.begun.Load()
+		err := s.forEach(ctx, "starting workflows", n, func(ctx context.Context, i int) error {
+			_, err := s.start(ctx, c, kindSleeping, s.sleeperID(i))
 			return err
 		})
 		return cmp.Or(err, s.await(ctx, "falling asleep", func() (int, int, error) {
+			if s.foreign() {
+				return int(s.counts.begun.Load() - asleep), n, nil
+			}
 			now, err := s.traffic(ctx)
-			return int(now.messages[kindJournals]-before.messages[kindJournals]) / entriesToSleep, s.Workflows, err
+			return int(now.messages[kindJournals]-before.messages[kindJournals]) / entriesToSleep, n, err
 		}))
 	})
-	s.result.Rates = map[string]Rate{"created": Rate(float64(s.Workflows) / time.Since(began).Seconds())}
+	s.result.rate("created", n, time.Since(began))
 	return cmp.Or(err, s.quiet(ctx))
 }
 
@@ -76,14 +80,15 @@ func (s *session) restartGateway(ctx context.Context, ask func(sdkclient.Client)
 		return err
 	}
 	err = s.withClient(ctx, ask)
-	s.result.Times = map[string]Seconds{"down": Seconds(began.Sub(stopped)), "ready": Seconds(time.Since(began))}
+	s.result.time("down", began.Sub(stopped))
+	s.result.time("ready", time.Since(began))
 	return err
 }
 
 // describe describes a workflow, which must be running.
-func describe(ctx context.Context, c sdkclient.Client, id string) error {
+func (s *session) describe(ctx context.Context, c sdkclient.Client, id string) error {
 	_, err := c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+		Namespace: s.namespace(), Execution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
 	if err != nil {
 		return fmt.Errorf("bench: describe %s: %w", id, err)
@@ -95,13 +100,13 @@ func describe(ctx context.Context, c sdkclient.Client, id string) error {
 const woken = 100
 
 // wakeSome wakes some of the workflows, to see that they have survived: all of these must end.
-func (s *session) wakeSome(ctx context.Context, c sdkclient.Client) error {
+func (s *session) wakeSome(ctx context.Context, c sdkclient.Client, sleepers int) error {
 	ctx, cancel := context.WithTimeout(ctx, longestWorkflow)
 	defer cancel()
-	n := min(s.Workflows, woken)
-	s.result.Due, s.result.Started = n, n
+	n := min(sleepers, woken)
+	s.result.count(n, n)
 	return s.forEach(ctx, "waking", n, func(ctx context.Context, i int) error {
-		id := sleeperID(i * s.Workflows / n)
+		id := s.sleeperID(i * sleepers / n)
 		if err := c.SignalWorkflow(ctx, id, "", signalName, nil); err != nil {
 			return fmt.Errorf("bench: wake %s: %w", id, err)
 		}

@@ -63,9 +63,9 @@ func (s *session) awaitRuns(ctx context.Context, l *ledger, within span) error {
 	})
 }
 
-// settle waits until the pools have nothing to do. Without pools, nobody does it.
+// settle waits until the pools have nothing to do. Without pools, nobody does it; of another server, nobody knows.
 func (s *session) settle(ctx context.Context) error {
-	if s.config.listsOnly {
+	if s.config.listsOnly || s.foreign() {
 		return nil
 	}
 	most := 0
@@ -78,7 +78,7 @@ func (s *session) settle(ctx context.Context) error {
 
 // quiet waits until the pools have nothing to do, and the search index is up to date.
 func (s *session) quiet(ctx context.Context) error {
-	if err := s.settle(ctx); err != nil {
+	if err := s.settle(ctx); err != nil || s.foreign() {
 		return err
 	}
 	return s.awaitIndex(ctx)

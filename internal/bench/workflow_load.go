@@ -64,7 +64,7 @@ func (s *session) closedLoad(ctx context.Context, c sdkclient.Client, kind, load
 	for range clients {
 		running.Go(func() {
 			for ctx.Err() == nil && time.Now().Before(m.within.to) {
-				m.add(runWorkflow(ctx, c, kind, workflowID(kind, load, int(next.Add(1)))))
+				m.add(s.runWorkflow(ctx, c, kind, s.workflowID(kind, load, int(next.Add(1)))))
 			}
 		})
 	}
@@ -76,24 +76,66 @@ func (s *session) closedLoad(ctx context.Context, c sdkclient.Client, kind, load
 }
 
 // openLoad measures starts at a rate, whatever is completed. Then it waits until everything is completed that was started.
-func (s *session) openLoad(ctx context.Context, c sdkclient.Client, kind string, rate float64) error {
-	m, err := s.beginLoad(ctx, kind, loadOver)
+func (s *session) openLoad(ctx context.Context, c sdkclient.Client, kind, load string, rate float64) error {
+	m, err := s.beginLoad(ctx, kind, load)
 	if err != nil {
 		return err
 	}
 	m.load.Offered = Rate(rate)
-	var running sync.WaitGroup
-	for begun := 0; ctx.Err() == nil && time.Now().Before(m.within.to); _ = sleep.For(ctx, tickOfStarts) {
-		for due := int(time.Since(m.began).Seconds() * rate); begun < due; begun++ {
-			id := workflowID(kind, loadOver, begun)
-			running.Go(func() { m.add(runWorkflow(ctx, c, kind, id)) })
-		}
-		s.config.Progress(kind+", "+loadOver, begun, 0)
-	}
-	s.config.Progress("waiting for the last workflows", 0, 0)
-	running.Wait()
+	id := func(i int) string { return s.workflowID(kind, load, i) }
+	s.startAtRate(ctx, c, m, id, func() bool {
+		s.config.Progress(kind+", "+load, int(time.Since(m.began)/time.Second), int(m.within.to.Sub(m.began)/time.Second))
+		return time.Now().Before(m.within.to)
+	})
 	_, err = s.endLoad(ctx, m)
 	return err
+}
+
+// startAtRate starts the workflows of a load for as long as another one may begin, and waits until all of them have ended.
+func (s *session) startAtRate(ctx context.Context, c sdkclient.Client, m *loadRun, id func(int) string, another func() bool) {
+	var running sync.WaitGroup
+	for begun := 0; ctx.Err() == nil && another(); _ = sleep.For(ctx, tickOfStarts) {
+		for due := int(time.Since(m.began).Seconds() * float64(m.load.Offered)); begun < due; begun++ {
+			running.Go(func() { m.add(s.runWorkflow(ctx, c, m.load.Kind, id(begun))) })
+		}
+	}
+	running.Wait()
+}
+
+// besideRate is how many small workflows a second run beside something else, if no rate is given.
+const besideRate = 50
+
+// beside starts small workflows at a rate while do works, and notes how long they took.
+func (s *session) beside(ctx context.Context, c sdkclient.Client, load string, id func(int) string, do func() error) error {
+	now := time.Now()
+	m := &loadRun{sample: newSample(span{now, now.Add(time.Hour)}), load: WorkflowLoad{Kind: kindEmpty, Load: load}, began: now}
+	m.load.Offered = Rate(cmp.Or(s.Rate, besideRate))
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed = do()
+	}()
+	s.startAtRate(ctx, c, m, id, func() bool {
+		select {
+		case <-done:
+			return false
+		default:
+			return true
+		}
+	})
+	<-done
+	if failed != nil {
+		return failed
+	}
+	m.within.to = time.Now()
+	s.note(ctx, m, m.figures())
+	return context.Cause(ctx)
+}
+
+// alone is [session.beside] with nothing else, for a time.
+func (s *session) alone(ctx context.Context, c sdkclient.Client, load string, id func(int) string) error {
+	return s.beside(ctx, c, load, id, func() error { return s.until(ctx, load, time.Now().Add(time.Duration(s.Duration))) })
 }
 
 // tickOfStarts is how often the workflows are started that are due.
@@ -115,6 +157,9 @@ type loadGauge struct {
 
 func (s *session) loadGauge(ctx context.Context) (loadGauge, error) {
 	g, err := s.gauge(ctx)
+	if s.serverApart() || s.foreign() {
+		return loadGauge{gauge: g}, err
+	}
 	stats := s.conn.Conn.Stats()
 	return loadGauge{g, stats.OutMsgs, stats.OutBytes}, err
 }
@@ -146,17 +191,24 @@ func (s *session) endLoad(ctx context.Context, m *loadRun) (Rate, error) {
 	}
 	w := m.figures()
 	s.divide(&w, m.from, to, m.all-m.errs)
-	r := s.result
-	r.Due, r.Started, r.Missed = r.Due+m.all, r.Started+m.all-m.errs, r.Missed+m.errs
-	r.Workflows = append(r.Workflows, w)
+	s.note(ctx, m, w)
+	return w.Completed, nil
+}
+
+// note adds the figures of a load to the result.
+func (s *session) note(ctx context.Context, m *loadRun, w WorkflowLoad) {
+	s.result.count(m.all, m.all-m.errs)
+	s.result.Workflows = append(s.result.Workflows, w)
 	if m.last != nil {
 		s.config.Logger.WarnContext(ctx, "workflows failed", "kind", w.Kind, "load", w.Load, "count", m.errs, "last", m.last)
 	}
-	return w.Completed, nil
 }
 
 // awaitTimers waits until all delayed messages have come, also those of workflows that have ended meanwhile: they are part of the load.
 func (s *session) awaitTimers(ctx context.Context) error {
+	if s.foreign() {
+		return nil
+	}
 	most := 0
 	err := s.await(ctx, "waiting for timers", func() (int, int, error) {
 		left := 0
@@ -191,10 +243,11 @@ func (s *session) divide(w *WorkflowLoad, from, to loadGauge, workflows int) {
 	n := float64(workflows)
 	w.Messages, w.MessagesByStream = to.traffic.each(from.traffic, workflows)
 	w.Bytes = Rate((float64(to.traffic.bytes) - float64(from.traffic.bytes)) / n)
-	if s.host.children == nil {
-		w.Published, w.PublishedBytes = Rate(float64(to.published-from.published)/n), Rate(float64(to.bytes-from.bytes)/n)
-	}
+	w.Published, w.PublishedBytes = Rate(float64(to.published-from.published)/n), Rate(float64(to.bytes-from.bytes)/n)
 	each := func(d time.Duration) Milliseconds { return Milliseconds(d.Seconds() * 1000 / n) }
 	w.CPU = each(total(to.usages).cpu - total(from.usages).cpu)
 	w.WorkerCPU = each(to.usages[processWorker].cpu - from.usages[processWorker].cpu)
+	if s.serverApart() {
+		w.ServerCPU = each(s.server(to.usages).cpu - s.server(from.usages).cpu)
+	}
 }

@@ -1,63 +1,46 @@
 package bench
 
 import (
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	sdkclient "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
+
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // WorkflowCommand is the hidden command of the program that runs the worker of workflows: [RunWorkflows].
 const WorkflowCommand = "bench-worker"
 
-const (
-	// taskPollers is how many polls the worker has for workflow tasks, and for activities. The two of an SDK by default would be the limit.
-	taskPollers = 16
-	// shortTimer is how long the workflow of the kind timer waits.
-	shortTimer = 10 * time.Millisecond
-	// longTimer is how long a sleeping workflow waits.
-	longTimer = 24 * time.Hour
-)
+// taskPollers is how many polls the worker has for workflow tasks, and for activities. The two of an SDK by default would be the limit.
+const taskPollers = 16
 
-// The kinds of measured workflows, which are the names of their types.
-const (
-	kindEmpty    = "empty"
-	kindActivity = "activity"
-	kindTimer    = "timer"
-	kindSignal   = "signal"
-
-	kindSleeping = "sleeping"
-	kindLong     = "long"
-)
-
-// WorkflowKinds returns the kinds of workflows that can be measured.
-func WorkflowKinds() []string { return []string{kindEmpty, kindActivity, kindTimer, kindSignal} }
-
-// The signal and the query of the measured workflows.
+// The signal, the query and the update of the measured workflows.
 const (
 	signalName = "go"
 	queryName  = "state"
+	updateName = "steps"
 )
 
-// RunWorkflows runs a worker on Temporal's SDK, at the address of a gateway, until ctx ends. It knows nothing of Carillon. It writes a line to
-// out when it polls.
-func RunWorkflows(ctx context.Context, out io.Writer, address string) error {
-	c, err := dialSDK(ctx, address)
+// RunWorkflows runs a worker on Temporal's SDK, for a task queue of a gateway, until ctx ends. It knows nothing of Carillon. It writes a line to
+// out when it polls, and then one with its counts whenever they have changed.
+func RunWorkflows(ctx context.Context, out io.Writer, address, namespace, queue string) error {
+	c, err := dialSDK(ctx, address, namespace)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	w := sdkworker.New(c, taskQueue, sdkworker.Options{
+	w := sdkworker.New(c, queue, sdkworker.Options{
 		MaxConcurrentWorkflowTaskPollers: taskPollers, MaxConcurrentActivityTaskPollers: taskPollers, WorkerStopTimeout: drain,
 	})
-	register(w)
+	var work measured
+	work.register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("bench: start the worker: %w", err)
 	}
@@ -65,86 +48,52 @@ func RunWorkflows(ctx context.Context, out io.Writer, address string) error {
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return fmt.Errorf("bench: tell that the worker is ready: %w", err)
 	}
-	<-ctx.Done()
-	return nil
+	return work.report(ctx, out)
 }
 
 // dialSDK connects to a gateway as users do.
-func dialSDK(ctx context.Context, address string) (sdkclient.Client, error) {
-	c, err := sdkclient.DialContext(ctx, sdkclient.Options{HostPort: address, Logger: slog.New(slog.DiscardHandler)})
+func dialSDK(ctx context.Context, address, namespace string) (sdkclient.Client, error) {
+	c, err := sdkclient.DialContext(ctx, sdkclient.Options{HostPort: address, Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, fmt.Errorf("bench: connect to the gateway: %w", err)
 	}
 	return c, nil
 }
 
-func register(w sdkworker.Registry) {
-	var s stopwatch
-	for kind, code := range map[string]func(workflow.Context) error{
-		kindEmpty: nothing, kindActivity: oneActivity, kindTimer: oneTimer, kindSignal: oneSignal, kindSleeping: sleeper,
-	} {
-		w.RegisterWorkflowWithOptions(s.timed(code), workflow.RegisterOptions{Name: kind})
-	}
-	w.RegisterWorkflowWithOptions(long, workflow.RegisterOptions{Name: kindLong})
-	w.RegisterActivity(noWork)
+// workerCounts is what a worker tells about itself.
+type workerCounts struct {
+	// begun and ended are workflows whose code has begun and ended, activities those that have run.
+	begun, ended, activities atomic.Int64
 }
 
-// stopwatch remembers when the code of each workflow began. A replay does not change that.
-type stopwatch struct{ began sync.Map }
+// countEvery is how often a worker looks whether its counts have changed.
+const countEvery = 20 * time.Millisecond
 
-// timed makes a workflow of some code, whose result is when the code began, in nanoseconds since 1970 by the clock of this machine.
-func (s *stopwatch) timed(code func(workflow.Context) error) func(workflow.Context) (int64, error) {
-	return func(ctx workflow.Context) (int64, error) {
-		run := workflow.GetInfo(ctx).WorkflowExecution.RunID
-		at, _ := s.began.LoadOrStore(run, time.Now().UnixNano())
-		err := code(ctx)
-		s.began.Delete(run)
-		return at.(int64), err
-	}
-}
-
-func nothing(workflow.Context) error { return nil }
-
-func oneActivity(ctx workflow.Context) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-	return workflow.ExecuteActivity(ctx, noWork).Get(ctx, nil)
-}
-
-// noWork is the activity. It does nothing.
-func noWork(context.Context) error { return nil }
-
-func oneTimer(ctx workflow.Context) error { return workflow.Sleep(ctx, shortTimer) }
-
-func oneSignal(ctx workflow.Context) error {
-	workflow.GetSignalChannel(ctx, signalName).Receive(ctx, nil)
-	return nil
-}
-
-// sleeper waits for a day, or for a signal that wakes it.
-func sleeper(ctx workflow.Context) error {
-	timer, stop := workflow.WithCancel(ctx)
-	defer stop()
-	woken := false
-	workflow.NewSelector(ctx).
-		AddFuture(workflow.NewTimer(timer, longTimer), func(workflow.Future) {}).
-		AddReceive(workflow.GetSignalChannel(ctx, signalName), func(c workflow.ReceiveChannel, _ bool) {
-			c.Receive(ctx, nil)
-			woken = true
-		}).
-		Select(ctx)
-	if !woken {
-		return errors.New("nobody has woken it for a day")
+// report writes the counts until ctx ends.
+func (n *workerCounts) report(ctx context.Context, out io.Writer) error {
+	last := ""
+	for ; ctx.Err() == nil; _ = sleep.For(ctx, countEvery) {
+		line := fmt.Sprintln(n.begun.Load(), n.ended.Load(), n.activities.Load())
+		if line == last {
+			continue
+		}
+		if _, err := io.WriteString(out, line); err != nil {
+			return fmt.Errorf("bench: tell the counts of the worker: %w", err)
+		}
+		last = line
 	}
 	return nil
 }
 
-// long takes signals forever, and tells how many it has taken.
-func long(ctx workflow.Context) error {
-	taken := 0
-	if err := workflow.SetQueryHandler(ctx, queryName, func() (int, error) { return taken, nil }); err != nil {
-		return err
-	}
-	for signals := workflow.GetSignalChannel(ctx, signalName); ; taken++ {
-		signals.Receive(ctx, nil)
+// follow reads the lines of a worker until they end.
+func (n *workerCounts) follow(lines *bufio.Reader) {
+	for {
+		var begun, ended, activities int64
+		if _, err := fmt.Fscanln(lines, &begun, &ended, &activities); err != nil {
+			return
+		}
+		n.begun.Store(begun)
+		n.ended.Store(ended)
+		n.activities.Store(activities)
 	}
 }

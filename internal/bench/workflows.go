@@ -12,14 +12,17 @@ import (
 	sdkclient "go.temporal.io/sdk/client"
 )
 
-// KindAll stands for all kinds of workflows.
+// KindAll stands for the kinds of workflows that are run under several loads.
 const KindAll = "all"
+
+// workflowsName is the name of the scenario.
+const workflowsName = "workflows"
 
 func workflowsScenario() Scenario {
 	return Scenario{
-		Name:  "workflows",
-		Short: "workflows on Temporal's SDK: one at a time, from N clients, and three times as many as possible",
-		Takes: []string{ParamKind, ParamClients, ParamWarmup, ParamDuration},
+		Name:  workflowsName,
+		Short: "workflows on Temporal's SDK: one at a time, from N clients, and too many; or another workload",
+		Takes: []string{ParamKind, ParamSize, ParamRate, ParamClients, ParamWarmup, ParamDuration},
 		Defaults: Parameters{
 			Kind: KindAll, Clients: 64, Warmup: Seconds(2 * time.Second), Duration: Seconds(5 * time.Second),
 		},
@@ -35,6 +38,8 @@ const (
 	loadBusy = "from clients"
 	// loadOver is starts at three times the rate that was completed for the clients, whatever is completed.
 	loadOver = "overload"
+	// loadRate is starts at a rate that was asked for.
+	loadRate = "at a rate"
 )
 
 // WorkflowLoad is what was measured of one kind of workflow under one load.
@@ -61,9 +66,11 @@ type WorkflowLoad struct {
 	// Published and PublishedBytes are what the roles sent to NATS for each workflow, stored or not. Zero if they are other processes.
 	Published      Rate `json:"published_per_workflow,omitempty"`
 	PublishedBytes Rate `json:"published_bytes_per_workflow,omitempty"`
-	// CPU is the processor time for each workflow in milliseconds, of all processes. WorkerCPU is the share of the worker.
+	// CPU is the processor time for each workflow in milliseconds, of all processes. WorkerCPU is the share of the worker, ServerCPU that of the
+	// server, where it is known.
 	CPU       Milliseconds `json:"cpu_ms_per_workflow"`
 	WorkerCPU Milliseconds `json:"worker_cpu_ms_per_workflow"`
+	ServerCPU Milliseconds `json:"server_cpu_ms_per_workflow,omitempty"`
 }
 
 // words says how fast it was and what it took.
@@ -72,19 +79,32 @@ func (w *WorkflowLoad) words() string {
 	if w.Offered > 0 {
 		offered = digits(w.Offered) + "/s offered, "
 	}
-	published := ""
-	if w.Published > 0 {
-		published = " (" + digits(w.Published) + " published)"
+	text := fmt.Sprintf("%s%s/s completed (%s/s to the last), %d errors", offered, digits(w.Completed), digits(w.CompletedToTheLast), w.Errors)
+	if w.CPU == 0 {
+		return text
 	}
-	return fmt.Sprintf("%s%s/s completed (%s/s to the last), %d errors; for each %s messages%s, %s KiB, %s ms CPU (worker %s)",
-		offered, digits(w.Completed), digits(w.CompletedToTheLast), w.Errors, digits(w.Messages), published, digits(w.Bytes/1024), digits(w.CPU),
-		digits(w.WorkerCPU))
+	text += "; for each "
+	if w.Messages > 0 {
+		published := ""
+		if w.Published > 0 {
+			published = " (" + digits(w.Published) + " published)"
+		}
+		text += fmt.Sprintf("%s messages%s, %s KiB, ", digits(w.Messages), published, digits(w.Bytes/1024))
+	}
+	text += digits(w.CPU) + " ms CPU (worker " + digits(w.WorkerCPU)
+	if w.ServerCPU > 0 {
+		text += ", server " + digits(w.ServerCPU)
+	}
+	return text + ")"
 }
 
 func measureWorkflows(ctx context.Context, s *session) error {
+	if w := workloadOf(s.Kind); w.measure != nil {
+		return w.measure(ctx, s)
+	}
 	kinds := []string{s.Kind}
 	if s.Kind == KindAll {
-		kinds = WorkflowKinds()
+		kinds = loadKinds
 	}
 	return s.withWorker(ctx, func(c sdkclient.Client) error {
 		from, to, err := s.during(ctx, func() (err error) {
@@ -98,8 +118,11 @@ func measureWorkflows(ctx context.Context, s *session) error {
 	})
 }
 
-// measureKind measures a kind of workflow under all loads.
+// measureKind measures a kind of workflow under all loads, or at one rate.
 func (s *session) measureKind(ctx context.Context, c sdkclient.Client, kind string) error {
+	if s.Rate > 0 {
+		return s.openLoad(ctx, c, kind, loadRate, float64(s.Rate))
+	}
 	_, err := s.closedLoad(ctx, c, kind, loadIdle, 1)
 	if err != nil {
 		return err
@@ -109,7 +132,7 @@ func (s *session) measureKind(ctx context.Context, c sdkclient.Client, kind stri
 		return err
 	}
 	const times = 3
-	return s.openLoad(ctx, c, kind, times*float64(best))
+	return s.openLoad(ctx, c, kind, loadOver, times*float64(best))
 }
 
 // withWorker calls do with a client, while a worker runs in a process of its own. The worker goes on afterwards.
@@ -120,30 +143,33 @@ func (s *session) withWorker(ctx context.Context, do func(sdkclient.Client) erro
 		}
 	}
 	if s.workers.all[processWorker] == nil {
-		if err := s.startWorker(ctx); err != nil {
+		if s.counts, err = s.startWorker(ctx, processWorker, s.queue); err != nil {
 			return err
 		}
 	}
 	return s.withClient(ctx, do)
 }
 
-// startWorker starts the process of the worker, and returns when it polls.
-func (s *session) startWorker(ctx context.Context) error {
-	out, err := s.workers.start(processWorker, true, WorkflowCommand, s.gateway, "--log-level", "error")
+// startWorker starts a worker of a task queue as a process, and returns its counts when it polls.
+func (s *session) startWorker(ctx context.Context, name, queue string) (*workerCounts, error) {
+	out, err := s.workers.start(name, true, WorkflowCommand, s.gateway, s.namespace(), queue, "--log-level", "error")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = out.Close() })
 	defer stop()
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return errors.Join(fmt.Errorf("bench: the worker does not begin: %w: %s", err, s.workers.all[processWorker].log.text()), context.Cause(ctx))
+	lines := bufio.NewReader(out)
+	if _, err := lines.ReadString('\n'); err != nil {
+		return nil, errors.Join(fmt.Errorf("bench: the worker does not begin: %w: %s", err, s.workers.all[name].log.text()), context.Cause(ctx))
 	}
-	return nil
+	counts := &workerCounts{}
+	go counts.follow(lines)
+	return counts, nil
 }
 
 // withClient calls do with a client.
 func (s *session) withClient(ctx context.Context, do func(sdkclient.Client) error) error {
-	c, err := dialSDK(ctx, s.gateway)
+	c, err := dialSDK(ctx, s.gateway, s.namespace())
 	if err != nil {
 		return err
 	}
@@ -152,8 +178,8 @@ func (s *session) withClient(ctx context.Context, do func(sdkclient.Client) erro
 }
 
 // workflowID is the ID of a workflow.
-func workflowID(kind, load string, i int) string {
-	return "bench-" + kind + "-" + strings.ReplaceAll(load, " ", "-") + "-" + strconv.Itoa(i)
+func (s *session) workflowID(kind, load string, i int) string {
+	return s.queue + "-" + kind + "-" + strings.ReplaceAll(load, " ", "-") + "-" + strconv.Itoa(i)
 }
 
 // longestWorkflow is how long a client waits for a workflow. Under overload, many wait for some time.
@@ -166,11 +192,11 @@ type workflowRun struct {
 }
 
 // runWorkflow runs one workflow and waits for its result.
-func runWorkflow(ctx context.Context, c sdkclient.Client, kind, id string) (r workflowRun) {
+func (s *session) runWorkflow(ctx context.Context, c sdkclient.Client, kind, id string) (r workflowRun) {
 	ctx, cancel := context.WithTimeout(ctx, longestWorkflow)
 	defer cancel()
 	r.asked = time.Now()
-	run, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, kind)
+	run, err := s.start(ctx, c, kind, id)
 	if err == nil && kind == kindSignal {
 		err = c.SignalWorkflow(ctx, id, "", signalName, nil)
 	}
@@ -180,4 +206,13 @@ func runWorkflow(ctx context.Context, c sdkclient.Client, kind, id string) (r wo
 	}
 	r.done, r.began, r.err = time.Now(), time.Unix(0, began), err
 	return r
+}
+
+// start starts a workflow.
+func (s *session) start(ctx context.Context, c sdkclient.Client, kind, id string, args ...any) (sdkclient.WorkflowRun, error) {
+	run, err := c.ExecuteWorkflow(ctx, sdkclient.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, kind, args...)
+	if err != nil {
+		return nil, fmt.Errorf("bench: start %s: %w", id, err)
+	}
+	return run, nil
 }

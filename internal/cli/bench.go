@@ -25,6 +25,8 @@ var (
 	errBenchInterrupted = errors.New("the run was interrupted: nothing has been measured")
 )
 
+const flagAddress = "address"
+
 // maxScale is how many processes of one role a run may have.
 const maxScale = 16
 
@@ -75,9 +77,10 @@ func (a *app) benchHelper() *cobra.Command {
 // benchWorker is the hidden command that runs the worker of workflows of a bench.
 func (a *app) benchWorker() *cobra.Command {
 	return &cobra.Command{
-		Use: bench.WorkflowCommand + " ADDRESS", Short: "Run the worker of workflows of a bench", Hidden: true, Args: exactly("ADDRESS"),
+		Use: bench.WorkflowCommand + " ADDRESS NAMESPACE QUEUE", Short: "Run the worker of workflows of a bench", Hidden: true,
+		Args: exactly("ADDRESS", "NAMESPACE", "QUEUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return bench.RunWorkflows(cmd.Context(), a.env.Stdout, args[0])
+			return bench.RunWorkflows(cmd.Context(), a.env.Stdout, args[0], args[1], args[2])
 		},
 	}
 }
@@ -138,14 +141,15 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
 		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
 		number(bench.ParamResult, &o.ResultBytes, "let each run return `N` bytes, which the next one is told")
-		number(bench.ParamRate, &o.Rate, "take `N` actions per second for the highest rate; 0 looks for it")
+		if slices.Contains(scenario.Takes, bench.ParamKind) {
+			o.defineWorkload(flags)
+		} else {
+			number(bench.ParamRate, &o.Rate, "take `N` actions per second for the highest rate; 0 looks for it")
+		}
 		span(bench.ParamInterval, &o.Interval, "let each be due every `DURATION`, in whole seconds")
 		span(bench.ParamSpread, &o.Spread, "let them end one after the other within `DURATION`, not all at once")
 		span(bench.ParamWarmup, &o.Warmup, "do not measure the first `DURATION`")
 		span(bench.ParamDuration, &o.Duration, "measure for `DURATION`")
-		if slices.Contains(scenario.Takes, bench.ParamKind) {
-			flags.Var(flagconf.NewEnum(&o.Kind, append(bench.WorkflowKinds(), bench.KindAll)...), bench.ParamKind, "run workflows of one `KIND`")
-		}
 		if slices.Contains(scenario.Takes, bench.ParamOverlap) {
 			var words []string
 			for _, policy := range bench.Overlaps() {
@@ -155,6 +159,32 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 				"overlap `POLICY`: allow_all, or buffer_all for one run of a schedule after the other")
 		}
 	})
+}
+
+// defineWorkload defines the flags of workloads with workflows.
+func (o *benchOptions) defineWorkload(flags *pflag.FlagSet) {
+	flags.Var(flagconf.NewEnum(&o.Kind, append(bench.WorkflowKinds(), bench.KindAll)...), bench.ParamKind,
+		"run one `KIND` of workload; all means those of the first line")
+	flags.IntVar(&o.Size, bench.ParamSize, 0, "send `N` signals, run N activities, and so on; 0 means the size that the workload has by default")
+	flags.IntVar(&o.Rate, bench.ParamRate, 0, "start `N` workflows per second instead of several loads; beside another workload 0 means 50")
+	flags.StringVar(&o.Address, flagAddress, "", "measure the frontend of Temporal or Carillon that runs at `HOST:PORT`, in the namespace of --namespace")
+	flags.IntVar(&o.ServerPID, "server-pid", 0, "with --address, `PID` is the process of that server on this machine, whose processor time and memory count")
+}
+
+// checkAddress refuses flags that are about an installation of the run, if there is none.
+func (a *app) checkAddress(cmd *cobra.Command, o *benchOptions) error {
+	if o.Address == "" {
+		if o.ServerPID != 0 {
+			return usagef("--server-pid: %d needs --%s", o.ServerPID, flagAddress)
+		}
+		return nil
+	}
+	own := append([]string{"nats", "context", "scale", "round-trip", "shards", "replicas"}, benchFlags...)
+	err := alternatives{flagAddress, strings.Join(own, " ")}.choose(a.env.Stderr, cmd.Flags())
+	if o.Address != "" {
+		o.Config.Namespace = a.global.namespace
+	}
+	return err
 }
 
 // define defines the flags that every scenario has.
@@ -190,6 +220,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	o.Parameters.Overlap = schedule.OverlapPolicy(o.overlap)
 	o.Config.Sync = natsserver.SyncMode(o.sync)
 	o.Names = a.global.names
+	if err := a.checkAddress(cmd, o); err != nil {
+		return err
+	}
 	if err := a.warnOfPlace(cmd, false, benchFlags...); err != nil {
 		return err
 	}

@@ -40,6 +40,11 @@ func TestBenchUsage(t *testing.T) {
 		"bench herd --nats nats://x --worker apart":        "--worker: apart needs the embedded server",
 		"bench herd --round-trip 1ms":                      "--round-trip: 1ms",
 		"bench herd --processes --nats nats://127.0.0.1:1": "--processes and --nats name two NATS servers",
+		"bench steady --address 127.0.0.1:7233":            "unknown flag \"--address\"",
+		"bench workflows --size 1":                         "size: 1: leave it out",
+		"bench workflows --workload signals --size -1":     "size: -1 is out of range: use 1 to 1000000",
+		"bench workflows --server-pid 1":                   "--server-pid: 1 needs --address",
+		"bench workflows --address x:1 --processes":        "--address and --processes do not go together",
 		"bench all --schedules 1":                          "unknown flag \"--schedules\"",
 	} {
 		var p process
