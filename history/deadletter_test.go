@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,18 +142,28 @@ func TestWakeOfAnUnreadableJournal(t *testing.T) {
 func (b *bundle) letterAbout(subject string) (letter deadletter.Letter) {
 	b.Helper()
 	reader := deadletter.NewReader(b.js, b.names)
+	letters, err := b.js.Stream(b.Context(), b.names.DeadLetterStream())
+	require.NoError(b, err)
+	seen, about := uint64(0), false
 	natstest.Eventually(b, natstest.Patience, "there is a dead letter about "+subject, func() bool {
-		found, err := reader.List(b.Context(), deadletter.Filter{})
+		info, err := letters.Info(b.Context())
 		require.NoError(b, err)
-		for _, letter = range found {
-			if letter.Origin.Subject == subject {
-				stream, err := b.js.Stream(b.Context(), letter.Origin.Stream)
-				require.NoError(b, err)
-				_, err = stream.GetLastMsgForSubject(b.Context(), subject)
-				return errors.Is(err, jetstream.ErrMsgNotFound)
+		if info.State.LastSeq != seen && !about { // each list makes a consumer, and a stream has room for some
+			seen = info.State.LastSeq
+			found, err := reader.List(b.Context(), deadletter.Filter{})
+			require.NoError(b, err)
+			at := slices.IndexFunc(found, func(l deadletter.Letter) bool { return l.Origin.Subject == subject })
+			if about = at >= 0; about {
+				letter = found[at]
 			}
 		}
-		return false
+		if !about {
+			return false
+		}
+		stream, err := b.js.Stream(b.Context(), letter.Origin.Stream)
+		require.NoError(b, err)
+		_, err = stream.GetLastMsgForSubject(b.Context(), subject)
+		return errors.Is(err, jetstream.ErrMsgNotFound)
 	})
 	return letter
 }
