@@ -79,6 +79,8 @@ func (s *Service) bucketOf(ctx context.Context, namespace string) (*archive.Buck
 	switch {
 	case !known:
 		return nil, serviceerror.NewNamespaceNotFound(namespace)
+	case record.Unreadable && record.Limits.Archive == "":
+		return nil, serviceerror.NewUnavailable("the record of namespace " + namespace + " cannot be read: carillon cluster health says more")
 	case record.Limits.Archive == "":
 		return nil, serviceerror.NewInvalidArgument("Namespace " + namespace + " is not configured for archival.")
 	}

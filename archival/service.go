@@ -107,7 +107,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// asking returns the URL of the bucket of each namespace that asks for an archive.
+// asking returns the URL of the bucket of each namespace that is known to ask for an archive.
 func (s *Service) asking() map[string]string {
 	all := map[string]string{}
 	for _, record := range s.config.Namespaces.All() {

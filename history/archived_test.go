@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -54,6 +55,57 @@ func TestKeptUntilArchived(t *testing.T) {
 		require.Len(t, b.stored("w"), len(stored), name)
 	}
 	round(progress.Progress{Archive: "jetstream://", Through: last, At: later, Left: []progress.Left{{End: 1, WorkflowID: "other"}}})
+	require.Empty(t, b.stored("w"))
+}
+
+// endOf starts a workflow, ends it, and returns its last entry.
+func (b *bundle) endOf(id string) bus.Message {
+	b.Helper()
+	b.start(id)
+	b.complete(b.pollWorkflow(), end())
+	b.settled()
+	stored := b.stored(id)
+	return stored[len(stored)-1]
+}
+
+// TestUnreadableNamespace: as long as the record of a namespace cannot be read, nothing of it is removed: perhaps it asks for an archive.
+func TestUnreadableNamespace(t *testing.T) {
+	t.Parallel()
+	b, c, record := setup(t), &clock{}, schedule.Namespace{Name: space, Unreadable: true}
+	known := namespaces.Fixed{space: record}
+	s, _ := b.run(func(config *Config) { config.Now, config.SweepEvery, config.Namespaces = c.now, time.Hour, known })
+	b.endOf("w")
+	c.advance(schedule.DefaultWorkflowRetention + time.Hour)
+	w := newSweeper(s, s.shardOf(b.key("w")))
+	_, err := w.round(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, b.stored("w"))
+}
+
+// TestKeptAfterAFailure: a run whose removal is tried again is asked about as strictly as any other. Meanwhile the archive may have turned out to be one of
+// another stream.
+func TestKeptAfterAFailure(t *testing.T) {
+	t.Parallel()
+	b, c := setup(t), &clock{}
+	is := &archivedTo{}
+	asks := schedule.Namespace{Name: space, Limits: schedule.NamespaceLimits{Archive: "jetstream://"}}
+	s, _ := b.run(func(config *Config) {
+		config.Now, config.SweepEvery, config.Archive, config.Namespaces = c.now, time.Hour, is, namespaces.Fixed{space: asks}
+	})
+	last := b.endOf("w").Sequence
+	c.advance(schedule.DefaultWorkflowRetention + time.Hour)
+	w := newSweeper(s, s.shardOf(b.key("w")))
+	round := func(p progress.Progress) {
+		p.Archive, p.Through = "jetstream://", last
+		is.Value = p
+		_, err := w.round(t.Context())
+		require.NoError(t, err)
+	}
+	round(progress.Progress{At: time.Now().Add(time.Hour), Left: []progress.Left{{End: last, WorkflowID: "w"}}})
+	require.Len(t, w.left, 1)
+	round(progress.Progress{At: time.Now().Add(-time.Hour)})
+	require.NotEmpty(t, b.stored("w"))
+	round(progress.Progress{At: time.Now().Add(time.Hour)})
 	require.Empty(t, b.stored("w"))
 }
 

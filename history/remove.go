@@ -206,5 +206,5 @@ func (s *Service) expired(key schedule.Key, run *execution.Run) bool {
 		return false
 	}
 	record, known := s.config.Namespaces.Get(key.Namespace)
-	return known && !s.config.Now().Before(run.Close.Add(record.Limits.KeepsRuns()))
+	return known && !record.Unreadable && !s.config.Now().Before(run.Close.Add(record.Limits.KeepsRuns()))
 }

@@ -52,13 +52,19 @@ type sweeper struct {
 	archived map[group]progress.Progress
 	held     bool
 	// left are ends whose runs could not be removed.
-	left map[schedule.Key]uint64
+	left map[schedule.Key]ending
 	// late is when the first of left has expired, and due when the next run expires that is not among them. Both are zero if there is none.
 	late, due time.Time
 
 	mu sync.Mutex
 	// strays are the delayed messages that nothing but a run of left belongs to.
 	strays map[schedule.Key]strays
+}
+
+// ending is an entry with which a run of a workflow ID ended, and its time.
+type ending struct {
+	sequence uint64
+	at       time.Time
 }
 
 // group are the namespaces with one retention, or one namespace that asks for an archive.
@@ -116,7 +122,7 @@ func newSweeper(s *Service, shard int) *sweeper {
 
 // reset forgets how far the stream has been read.
 func (w *sweeper) reset() {
-	w.spaces, w.next, w.left = map[group][]string{}, map[group]uint64{}, map[schedule.Key]uint64{}
+	w.spaces, w.next, w.left = map[group][]string{}, map[group]uint64{}, map[schedule.Key]ending{}
 	w.seen, w.strays, w.archived = map[group]*seen{}, map[schedule.Key]strays{}, map[group]progress.Progress{}
 	w.late, w.due = time.Time{}, time.Time{}
 }
@@ -151,10 +157,14 @@ func (w *sweeper) round(ctx context.Context) (next time.Time, err error) {
 	return next, err
 }
 
-// groups returns the names of the namespaces of each group, sorted.
+// groups returns the names of the namespaces of each group, sorted. A namespace whose record cannot be read is in none: perhaps it asks for an archive.
 func (w *sweeper) groups() map[group][]string {
 	spaces := map[group][]string{}
 	for _, record := range w.config.Namespaces.All() {
+		if record.Unreadable {
+			w.log.Warn("no run of a namespace is removed, because its record cannot be read", "namespace", record.Name)
+			continue
+		}
 		of := groupOf(&record)
 		spaces[of] = append(spaces[of], record.Name)
 	}
@@ -192,7 +202,7 @@ func (w *sweeper) read(ctx context.Context, of group) (next time.Time, err error
 		if err != nil || len(found) == 0 {
 			return next, err
 		}
-		expired := map[schedule.Key]uint64{}
+		expired := map[schedule.Key]ending{}
 		var first time.Time
 		first, next = w.note(found, of, expired)
 		w.removeAll(ctx, expired, w.seen[of], first)
@@ -203,9 +213,9 @@ func (w *sweeper) read(ctx context.Context, of group) (next time.Time, err error
 	return next, ctx.Err()
 }
 
-// note takes notice of entries, up to the first one with which runs end that have not expired, or are not archived. It adds those that have expired, and returns when the
-// first of them did, and when the others expire; the zero time if there are none.
-func (w *sweeper) note(found []bus.Message, of group, expired map[schedule.Key]uint64) (first, next time.Time) {
+// note takes notice of entries, up to the first one with which runs end that have not expired, or that the archive has not come to. It adds those that have
+// expired, and returns when the first of them did, and when the others expire; the zero time if there are none.
+func (w *sweeper) note(found []bus.Message, of group, expired map[schedule.Key]ending) (first, next time.Time) {
 	for i := range found {
 		m := &found[i]
 		key, entry := w.entryOf(m, of)
@@ -214,12 +224,12 @@ func (w *sweeper) note(found []bus.Message, of group, expired map[schedule.Key]u
 			if at.After(w.config.Now()) {
 				return first, at
 			}
-			if through := w.archived[of]; of.archive != "" && !through.Reached(m.Sequence, entry.Time) {
+			if !w.hasReached(of, m.Sequence, entry.Time) {
 				w.held = true
 				return first, at
 			}
 			first = earliest(first, at)
-			expired[key] = m.Sequence
+			expired[key] = ending{m.Sequence, entry.Time}
 		}
 		if entry != nil {
 			w.seen[of].add(key, doom(m.Sequence, entry))
@@ -236,7 +246,7 @@ func (w *sweeper) entryOf(m *bus.Message, of group) (key schedule.Key, entry *ex
 		return key, nil
 	}
 	record, known := w.config.Namespaces.Get(key.Namespace)
-	if !known || record.Deleting || groupOf(&record) != of {
+	if !known || record.Deleting || record.Unreadable || groupOf(&record) != of {
 		return key, nil
 	}
 	entry, err = execution.ParseEntry(m.Data)
@@ -247,7 +257,7 @@ func (w *sweeper) entryOf(m *bus.Message, of group) (key schedule.Key, entry *ex
 }
 
 // removeAll removes the runs of workflow IDs that have ended with entries, or before. since is when the first of them expired.
-func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, seen *seen, since time.Time) {
+func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]ending, seen *seen, since time.Time) {
 	if len(ends) == 0 {
 		return
 	}
@@ -259,10 +269,10 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, s
 	failed := make(chan schedule.Key, len(ends))
 	var group errgroup.Group
 	group.SetLimit(sweepAtOnce)
-	for _, key := range slices.SortedFunc(maps.Keys(ends), func(a, b schedule.Key) int { return int(ends[a]) - int(ends[b]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(ends), func(a, b schedule.Key) int { return cmp.Compare(ends[a].sequence, ends[b].sequence) }) {
 		group.Go(func() error {
 			known := seen.of(key, floor)
-			if w.left[key] != 0 {
+			if _, failed := w.left[key]; failed {
 				known = nil // entries before those are still there
 			}
 			if !w.removeOne(ctx, key, ends[key], floor, known) {
@@ -274,39 +284,44 @@ func (w *sweeper) removeAll(ctx context.Context, ends map[schedule.Key]uint64, s
 	_ = group.Wait()
 	close(failed)
 	seen.forget(ends)
-	maps.DeleteFunc(w.left, func(key schedule.Key, _ uint64) bool { return ends[key] >= w.left[key] })
+	maps.DeleteFunc(w.left, func(key schedule.Key, before ending) bool { return ends[key].sequence >= before.sequence })
 	for key := range failed {
-		if len(w.left) < maxLeft {
-			w.left[key] = max(w.left[key], ends[key])
+		if of := ends[key]; len(w.left) < maxLeft && of.sequence > w.left[key].sequence {
+			w.left[key] = of
 		}
 	}
 	if w.late = earliest(w.late, since); len(w.left) == 0 {
 		w.late = time.Time{}
 	}
-	maps.DeleteFunc(w.strays, func(key schedule.Key, _ strays) bool { return w.left[key] == 0 })
+	maps.DeleteFunc(w.strays, func(key schedule.Key, _ strays) bool { return w.left[key].sequence == 0 })
 }
 
-// removeOne is removeThrough with a time limit. It reports whether it has worked.
-func (w *sweeper) removeOne(ctx context.Context, key schedule.Key, end, floor uint64, seen []doomed) bool {
-	if !w.isArchived(key, end) {
+// removeOne is removeThrough with a time limit. It reports whether it has worked, or need not be tried again.
+func (w *sweeper) removeOne(ctx context.Context, key schedule.Key, end ending, floor uint64, seen []doomed) bool {
+	record, known := w.config.Namespaces.Get(key.Namespace)
+	if !known || record.Deleting {
+		return true // all of the namespace goes
+	}
+	if record.Unreadable || !w.isSafe(groupOf(&record), key.ID, end) {
 		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, effectsLimit)
 	defer cancel()
-	done, err := w.removeThrough(limited, key, end, floor, seen)
+	done, err := w.removeThrough(limited, key, end.sequence, floor, seen)
 	if err != nil {
 		w.log.WarnContext(ctx, "an expired run is removed later", "namespace", key.Namespace, "workflow_id", key.ID, "error", err)
 	}
 	return done && err == nil
 }
 
-// isArchived reports whether the runs of a workflow ID that have ended with an entry, or before, may go: they are archived, or the namespace does not ask
-// for that.
-func (w *sweeper) isArchived(key schedule.Key, end uint64) bool {
-	record, known := w.config.Namespaces.Get(key.Namespace)
-	if !known || record.Limits.Archive == "" {
-		return true
-	}
-	through, read := w.archived[groupOf(&record)]
-	return read && end <= through.Through && !through.Waits(key.ID, end)
+// hasReached reports whether the archive of a group has come to an entry. It has if the group asks for none.
+func (w *sweeper) hasReached(of group, end uint64, at time.Time) bool {
+	through, read := w.archived[of]
+	return of.archive == "" || read && through.Reached(end, at)
+}
+
+// isSafe reports whether the runs of a workflow ID of a group that have ended with an entry, or before, are archived, or need not be.
+func (w *sweeper) isSafe(of group, workflowID string, end ending) bool {
+	through, read := w.archived[of]
+	return of.archive == "" || read && through.Safe(workflowID, end.sequence, end.at)
 }

@@ -46,13 +46,13 @@ func (s *seen) of(key schedule.Key, floor uint64) []doomed {
 }
 
 // forget forgets the entries of the runs that have ended with some entries, or before.
-func (s *seen) forget(ends map[schedule.Key]uint64) {
+func (s *seen) forget(ends map[schedule.Key]ending) {
 	for key, end := range ends {
 		of := s.entries[key]
 		if of == nil {
 			continue
 		}
-		rest := slices.DeleteFunc(slices.Clone(of), func(d doomed) bool { return d.sequence < end || d.sequence == end && !d.chained })
+		rest := slices.DeleteFunc(slices.Clone(of), func(d doomed) bool { return d.sequence < end.sequence || d.sequence == end.sequence && !d.chained })
 		s.count -= len(of) - len(rest)
 		s.entries[key] = rest
 		if len(rest) == 0 {

@@ -32,9 +32,9 @@ func TestSeen(t *testing.T) {
 	}
 	require.Len(t, s.of(key, 9), 3)
 	require.Empty(t, s.of(key, 8), "the work of an entry may be to do still")
-	s.forget(map[schedule.Key]uint64{key: 3})
+	s.forget(map[schedule.Key]ending{key: {sequence: 3}})
 	require.Empty(t, s.of(key, 9), "the beginning is missing")
-	s.forget(map[schedule.Key]uint64{key: 9, other: 9})
+	s.forget(map[schedule.Key]ending{key: {sequence: 9}, other: {sequence: 9}})
 	require.Zero(t, s.count)
 	require.Empty(t, s.entries)
 
@@ -48,7 +48,7 @@ func TestSeen(t *testing.T) {
 	chained := seenOf(21, 22)[0]
 	chained.chained = true
 	s.add(other, chained)
-	s.forget(map[schedule.Key]uint64{other: 21})
+	s.forget(map[schedule.Key]ending{other: {sequence: 21}})
 	require.Len(t, s.of(other, 100), 1, "the entry begins the next run, too")
 }
 

@@ -60,6 +60,9 @@ type Namespace struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Deleting says that the namespace and all its schedules are being deleted; only reads are accepted.
 	Deleting bool `json:"deleting,omitempty"`
+	// Unreadable says that the stored record cannot be read: its values are older ones, or those of a namespace without any. Nothing may be removed because
+	// of them. It is never stored.
+	Unreadable bool `json:"-"`
 }
 
 // NamespaceLimits bound how much of the cluster one namespace uses. Zero means no limit, unless a field says otherwise.

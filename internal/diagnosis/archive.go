@@ -25,6 +25,8 @@ const (
 type Archive struct {
 	// Namespaces ask for an archive, in order.
 	Namespaces []string `json:"namespaces"`
+	// Unreadable are the namespaces whose records cannot be read: perhaps they ask for an archive.
+	Unreadable []string `json:"unreadable,omitempty"`
 	// Status is what the process that archives last said.
 	Status progress.Status `json:"status,omitzero"`
 }
@@ -38,14 +40,18 @@ func (g *gatherer) archive(ctx context.Context, cluster *kv.Cluster, names []str
 	}
 	of := &Archive{}
 	for i := range records {
-		if records[i].Limits.Archive != "" {
+		switch {
+		case records[i].Unreadable:
+			of.Unreadable = append(of.Unreadable, records[i].Name)
+		case records[i].Limits.Archive != "":
 			of.Namespaces = append(of.Namespaces, records[i].Name)
 		}
 	}
-	if len(of.Namespaces) == 0 {
+	if len(of.Namespaces) == 0 && len(of.Unreadable) == 0 {
 		return
 	}
 	slices.Sort(of.Namespaces)
+	slices.Sort(of.Unreadable)
 	record, err := kv.GetJSON[progress.Status](ctx, cluster, subjects.KeyArchiver)
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		g.problem("archive", err)
@@ -59,6 +65,10 @@ func (g *gatherer) archive(ctx context.Context, cluster *kv.Cluster, names []str
 func checkArchive(f *Facts) Check {
 	const name = "archive"
 	of, now := f.Archive, f.Time.Add(f.NATS.Skew)
+	if len(of.Unreadable) > 0 {
+		return notOK(name, Failed, fmt.Sprintf("the records of some namespaces cannot be read, and their workflows that have ended are kept: %s",
+			listed(of.Unreadable)), fmt.Sprintf("write them again, for example from a backup: the key %s of the bucket with the namespaces", subjects.NamespaceKey("NAME")))
+	}
 	asking := counted(len(of.Namespaces), "namespace")
 	if of.Status.Process == "" || now.Sub(of.Status.At) > archiverSilent {
 		return notOK(name, Failed, fmt.Sprintf("no process archives, and workflows of %s are kept until one does: %s", asking, listed(of.Namespaces)),

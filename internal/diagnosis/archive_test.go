@@ -29,5 +29,13 @@ func TestCheckArchive(t *testing.T) {
 	assert.Equal(t, Warning, says(waits(time.Minute)).Status)
 	assert.Equal(t, Failed, says(waits(2*time.Hour)).Status)
 	assert.Contains(t, says(waits(time.Minute)).Detail, "shop for 1m0s: no space left on device")
-	assert.Equal(t, Warning, says(func(s *progress.Status) { s.Left = 2 }).Status)
+	left := says(func(s *progress.Status) {
+		s.Left = 2
+		s.Kept = []progress.Kept{{Namespace: "shop", Left: progress.Left{WorkflowID: "order-17", RunID: "r", Reason: "the journal is damaged"}}}
+	})
+	assert.Equal(t, Warning, left.Status)
+	assert.Contains(t, left.Detail, "shop/order-17 (run r): the journal is damaged")
+	unread := checkArchive(&Facts{Time: now, Archive: &Archive{Unreadable: []string{"shop"}}})
+	assert.Equal(t, Failed, unread.Status)
+	assert.Contains(t, unread.Detail, "shop")
 }

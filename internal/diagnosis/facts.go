@@ -18,7 +18,7 @@ type Facts struct {
 	Cluster    *topology.Facts `json:"cluster,omitempty"`
 	Unreadable string          `json:"unreadable,omitempty"`
 	Namespaces int             `json:"namespaces"`
-	// Archive is nil if no namespace asks for an archive.
+	// Archive is nil if no namespace asks for an archive, and all that is known of namespaces can be read.
 	Archive *Archive `json:"archive,omitempty"`
 	// Streams are the streams of the installation, buckets first, in order. They include missing ones.
 	Streams   []Stream   `json:"streams"`

@@ -29,10 +29,11 @@ type Records struct{ cluster *kv.Cluster }
 // NewRecords returns the records in a cluster bucket.
 func NewRecords(cluster *kv.Cluster) *Records { return &Records{cluster: cluster} }
 
-// Get reads a record. The error is kv.ErrNotFound if there is none.
+// Get reads a record. The error is kv.ErrNotFound if there is none. With kv.ErrCorrupt it returns a record that is marked as one that cannot be read.
 func (r *Records) Get(ctx context.Context, name string) (Record, error) {
 	record, err := kv.GetJSON[schedule.Namespace](ctx, r.cluster, subjects.NamespaceKey(name))
 	record.Value.Name = name // the key decides, whatever the record says
+	record.Value.Unreadable = errors.Is(err, kv.ErrCorrupt)
 	return Record{Namespace: record.Value, Revision: record.Revision}, err
 }
 
@@ -62,7 +63,7 @@ func (r *Records) Names(ctx context.Context) ([]string, error) {
 }
 
 // Read reads the records of some namespaces, in their order. Missing ones are left out. Of one that cannot be read it returns
-// only the name.
+// only the name, and marks it.
 func (r *Records) Read(ctx context.Context, names []string) ([]schedule.Namespace, error) {
 	found := make([]schedule.Namespace, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -88,11 +89,11 @@ func (r *Records) Read(ctx context.Context, names []string) ([]schedule.Namespac
 const Default = "default"
 
 // decode reads the value of a key. Records of earlier releases have only a name, and so no limits. With an error it returns a
-// record that has only the name.
+// record that has only the name, and is marked as one that cannot be read.
 func decode(key string, value []byte) (schedule.Namespace, error) {
 	var record schedule.Namespace
 	if err := json.Unmarshal(value, &record); err != nil {
-		return schedule.Namespace{Name: subjects.NamespaceOfKey(key)}, fmt.Errorf("namespaces: the record %q cannot be read: %w", key, err)
+		return schedule.Namespace{Name: subjects.NamespaceOfKey(key), Unreadable: true}, fmt.Errorf("namespaces: the record %q cannot be read: %w", key, err)
 	}
 	record.Name = subjects.NamespaceOfKey(key) // the key decides, whatever the record says
 	return record, nil

@@ -143,8 +143,8 @@ func (t *Table) update(entry jetstream.KeyValueEntry) {
 	t.apply(t.records, entry)
 }
 
-// apply applies one update of a watch. If the record cannot be read, what was known of it stays; if nothing was, the namespace
-// has no limits. Stopping all its schedules would be worse.
+// apply applies one update of a watch. If the record cannot be read, what was known of it stays, also from an earlier watch, and is marked; if nothing was,
+// the namespace has no limits. Stopping all its schedules would be worse.
 func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.KeyValueEntry) {
 	if entry.Operation() != jetstream.KeyValuePut {
 		delete(records, subjects.NamespaceOfKey(entry.Key()))
@@ -152,10 +152,13 @@ func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.Key
 	}
 	record, err := decode(entry.Key(), entry.Value())
 	if err != nil {
-		t.log.Error("a namespace keeps the limits it had", "error", err)
-		if _, known := records[record.Name]; known {
-			return
+		t.log.Error("a namespace keeps the limits it had, and nothing of it is removed", "error", err)
+		for _, known := range []map[string]schedule.Namespace{t.records, records} {
+			if before, ok := known[record.Name]; ok {
+				record = before
+			}
 		}
+		record.Unreadable = true
 	}
 	records[record.Name] = record
 }

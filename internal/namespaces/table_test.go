@@ -107,6 +107,15 @@ func TestTableFollowsTheRecords(t *testing.T) {
 		return ok
 	})
 	awaitLimit(t, table, "new", 6)
+	for _, name := range []string{"new", "bad"} {
+		record, _ := table.Get(name)
+		assert.True(t, record.Unreadable, "%s: perhaps it asks for an archive", name)
+	}
+	put(t, bucket, "bad", `{}`)
+	natstest.Eventually(t, patience, "it can be read again", func() bool {
+		record, _ := table.Get("bad")
+		return !record.Unreadable
+	})
 	require.NoError(t, bucket.Purge(t.Context(), subjects.NamespaceKey("new")))
 	awaitGone(t, table, "new")
 }
@@ -139,8 +148,11 @@ func TestTableSurvivesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	put(t, bucket, "a", `{"limits":{"maxSchedules":1}}`)
 	put(t, bucket, "b", `{"limits":{"maxSchedules":1}}`)
+	put(t, bucket, "c", `{"limits":{"maxSchedules":3}}`)
 	awaitLimit(t, table, "a", 1)
 	awaitLimit(t, table, "b", 1)
+	awaitLimit(t, table, "c", 3)
+	put(t, bucket, "c", `{"limits":`)
 
 	server.Kill(0)
 	awaitLimit(t, table, "a", 1)
@@ -151,6 +163,7 @@ func TestTableSurvivesTheServer(t *testing.T) {
 	put(t, bucket, "b", `{"limits":{"maxSchedules":2}}`)
 	awaitGone(t, table, "a")
 	awaitLimit(t, table, "b", 2)
+	awaitLimit(t, table, "c", 3)
 }
 
 func TestNoTableAndFixedTable(t *testing.T) {

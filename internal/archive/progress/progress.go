@@ -62,6 +62,11 @@ func (p *Progress) Waits(workflowID string, end uint64) bool {
 	return false
 }
 
+// Safe reports whether all runs of a workflow ID that ended with an entry of a time, or before, are archived.
+func (p *Progress) Safe(workflowID string, end uint64, at time.Time) bool {
+	return p.Reached(end, at) && !p.Waits(workflowID, end)
+}
+
 // Records reads and writes the records. It is safe for concurrent use.
 type Records struct{ cluster *kv.Cluster }
 
