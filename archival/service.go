@@ -86,7 +86,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	open := s.config.open
 	if open == nil {
-		open = archive.Store{JS: s.config.JS, Bus: s.bus, Names: s.config.Names, Replicas: s.config.Replicas}.Open
+		open = archive.Store{JS: s.config.JS, Bus: s.bus, Names: s.config.Names, Replicas: s.config.Replicas, Marks: marks{s.cluster}}.Open
 	}
 	s.buckets = newBuckets(s.openAllowed(open))
 	defer s.buckets.close()

@@ -30,6 +30,9 @@ func ArchivedKey(namespace string, shard int) string {
 // ArchivedKeys matches the keys that ArchivedKey makes for a namespace, or for all if it is "*".
 func ArchivedKeys(namespace string) string { return keyArchived + namespace + ".*" }
 
+// ArchiveFolderKey is the KV key of the mark of a folder with archives: archive-folder.<path>.
+func ArchiveFolderKey(path string) string { return "archive-folder." + Escape(path) }
+
 // ArchiveBucket is the name of the bucket of JetStream's object store in which the installation archives unless a namespace names another one.
 func (n Names) ArchiveBucket() string { return n.prefix + "-archive" }
 

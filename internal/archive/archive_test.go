@@ -126,7 +126,7 @@ func open(t *testing.T) map[string]*archive.Bucket {
 	store := archive.Store{JS: js, Bus: natstest.Bus(t, js), Names: natstest.Names(t), Replicas: 1}
 	all := map[string]*archive.Bucket{}
 	for kind, address := range map[string]string{
-		"own": "jetstream://", "other": "jetstream://" + natstest.Names(t).ArchiveBucket() + "-2", "folder": "file://" + filepath.ToSlash(t.TempDir()) + "/made/here",
+		"own": "jetstream://", "other": "jetstream://" + natstest.Names(t).ArchiveBucket() + "-2", "folder": "file://" + filepath.ToSlash(t.TempDir()),
 	} {
 		opened, err := store.Open(t.Context(), address)
 		require.NoError(t, err, kind)
@@ -165,13 +165,13 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestNoBucket: a URL that names no bucket is refused, and so is a folder that cannot be made.
+// TestNoBucket: a URL that names no bucket is refused, and so is a folder that does not exist.
 func TestNoBucket(t *testing.T) {
 	t.Parallel()
 	store := archive.Store{}
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for _, address := range []string{"", "mem://", "ftp://a", "file://host/a", "file:a", "file://" + filepath.ToSlash(file), "%"} {
+	for _, address := range []string{"", "mem://", "ftp://a", "file://host/a", "file:a", "file://" + filepath.ToSlash(file), "%", "file://" + filepath.ToSlash(t.TempDir()) + "/none"} {
 		_, err := store.Open(t.Context(), address)
 		require.Error(t, err, address)
 	}

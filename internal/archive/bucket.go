@@ -32,16 +32,22 @@ type Store struct {
 	Names subjects.Names
 	// Replicas is how many servers keep a bucket of JetStream that is made here.
 	Replicas int
+	// Marks remembers the marks of folders; nil means that any folder will do.
+	Marks Marks
 }
 
 // Bucket is an open archive. It is safe for concurrent use.
 type Bucket struct {
 	*blob.Bucket
 	settle func(name string) error
+	// check says whether what is missing may be missing because the bucket is not there; nil if that is known by other errors.
+	check func() error
 }
 
 // New returns an archive in a bucket. settle makes an object durable that has been written; nil if the store of the bucket does that.
-func New(in *blob.Bucket, settle func(name string) error) *Bucket { return &Bucket{in, settle} }
+func New(in *blob.Bucket, settle func(name string) error) *Bucket {
+	return &Bucket{Bucket: in, settle: settle}
+}
 
 // Open opens a bucket by its URL. The URL of the installation's own bucket in JetStream is jetstream://. The caller closes the bucket.
 func (s Store) Open(ctx context.Context, address string) (*Bucket, error) {
@@ -61,7 +67,7 @@ func (s Store) Open(ctx context.Context, address string) (*Bucket, error) {
 		}
 		return New(opened, nil), nil
 	case "file":
-		return openDir(u)
+		return openDir(ctx, u, s.Marks)
 	case "s3", "azblob", "gs":
 		return openCloud(ctx, u)
 	}
@@ -70,6 +76,9 @@ func (s Store) Open(ctx context.Context, address string) (*Bucket, error) {
 
 // Put writes an object, and reads it back.
 func (b *Bucket) Put(ctx context.Context, name string, data []byte) error {
+	if err := b.isThere(); err != nil {
+		return err
+	}
 	if err := b.WriteAll(ctx, name, data, &blob.WriterOptions{ContentType: "application/json"}); err != nil {
 		return fmt.Errorf("archive: write %s: %w", name, err)
 	}
@@ -89,6 +98,9 @@ func (b *Bucket) Put(ctx context.Context, name string, data []byte) error {
 func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 	data, err := b.ReadAll(ctx, name)
 	if gcerrors.Code(err) == gcerrors.NotFound {
+		if err := b.isThere(); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
 	if errors.Is(err, objectstore.ErrDamaged) {
@@ -98,6 +110,14 @@ func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("archive: read %s: %w", name, err)
 	}
 	return data, nil
+}
+
+// isThere returns an error if the bucket is not the one that was opened.
+func (b *Bucket) isThere() error {
+	if b.check == nil {
+		return nil
+	}
+	return b.check()
 }
 
 // Days returns the days of which a namespace has entries, the newest first.
@@ -128,7 +148,7 @@ func (b *Bucket) folders(ctx context.Context, prefix string) (all []string, err 
 		object, err := each.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			slices.Sort(all)
-			return slices.Compact(all), nil
+			return slices.Compact(all), b.isThere()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("archive: list %s: %w", prefix, err)
