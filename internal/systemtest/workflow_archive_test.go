@@ -65,7 +65,6 @@ func TestRetentionWaitsForTheArchive(t *testing.T) {
 	k := newKept(t)
 	k.work(sdkworker.Options{})
 	dir := filepath.Join(t.TempDir(), "archive")
-	require.NoError(t, os.WriteFile(dir, nil, 0o600)) // no folder can be made there
 	k.archiveTo("file://" + filepath.ToSlash(dir))
 	runs := []sdkclient.WorkflowRun{k.start("completed", hello, "ann"), k.start("failed", flaky, int32(2)), k.start("continued", countdown, 2)}
 	k.start("open", sleeper, 100*time.Hour)
@@ -83,7 +82,8 @@ func TestRetentionWaitsForTheArchive(t *testing.T) {
 	kept, _ := k.stored()
 	require.Equal(t, before, kept)
 
-	require.NoError(t, os.Remove(dir))
+	require.NoFileExists(t, dir)
+	require.NoError(t, os.Mkdir(dir, 0o750))
 	k.pass(time.Hour) // the pause of the namespace is over
 	natstest.Eventually(t, natstest.Patience, "what has ended is gone", func() bool {
 		all, _ := k.stored()
