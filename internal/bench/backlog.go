@@ -87,7 +87,7 @@ func (s *session) drainBacklog(ctx context.Context, c sdkclient.Client) (taken i
 	for range s.Clients {
 		polls.Go(func() {
 			for polling.Err() == nil {
-				id, err := s.pollOnce(polling, c)
+				id, err := s.pollFor(polling, c, longPoll)
 				if err != nil && polling.Err() == nil {
 					stop(fmt.Errorf("bench: poll: %w", err))
 					return
@@ -111,9 +111,9 @@ func (s *session) drainBacklog(ctx context.Context, c sdkclient.Client) (taken i
 	return int(count.Load()), time.Duration(latest.Load()), err
 }
 
-// pollOnce waits for a workflow task and returns the ID of its workflow, "" if there is none.
-func (s *session) pollOnce(ctx context.Context, c sdkclient.Client) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, longPoll)
+// pollFor waits for a workflow task, no longer than some time, and returns the ID of its workflow, "" if there is none.
+func (s *session) pollFor(ctx context.Context, c sdkclient.Client, longest time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	task, err := c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
 		Namespace: s.namespace(), TaskQueue: &taskqueuepb.TaskQueue{Name: s.queue}, Identity: processBench,

@@ -27,7 +27,10 @@ const coldSamples = 3
 
 // coldRequests are the questions. Each is the first one about its workflow after the restart.
 var coldRequests = []coldRequest{
-	{"describe", (*session).describe},
+	{"describe", func(s *session, ctx context.Context, c sdkclient.Client, id string) error {
+		_, err := s.describe(ctx, c, id)
+		return err
+	}},
 	{"signal", func(_ *session, ctx context.Context, c sdkclient.Client, id string) error {
 		return c.SignalWorkflow(ctx, id, "", signalName, nil)
 	}},

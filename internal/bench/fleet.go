@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,11 +18,31 @@ import (
 // makers is how many clients create schedules side by side.
 const makers = 16
 
-// forEach calls do for every number below n, from several clients, and shows its progress.
+// forEach calls do for every number below n, from some clients, and shows its progress.
 func (s *session) forEach(ctx context.Context, stage string, n int, do func(ctx context.Context, i int) error) error {
+	return s.eachFrom(ctx, makers, stage, n, do)
+}
+
+// fromClients is forEach from as many clients as the scenario has, if it has any. It notes how long each call took, as an operation.
+func (s *session) fromClients(ctx context.Context, operation string, n int, do func(ctx context.Context, i int) error) error {
+	var mu sync.Mutex
+	latency, began := newHistogram(), time.Now()
+	err := s.eachFrom(ctx, cmp.Or(s.Clients, makers), operation, n, func(ctx context.Context, i int) error {
+		asked := time.Now()
+		err := do(ctx, i)
+		mu.Lock()
+		defer mu.Unlock()
+		latency.add(time.Since(asked))
+		return err
+	})
+	s.result.operation(operation, Operation{Count: n, PerS: Rate(float64(n) / time.Since(began).Seconds()), Latency: latency.quantiles()})
+	return err
+}
+
+func (s *session) eachFrom(ctx context.Context, clients int, stage string, n int, do func(ctx context.Context, i int) error) error {
 	var done atomic.Int64
 	group, working := errgroup.WithContext(ctx)
-	group.SetLimit(makers)
+	group.SetLimit(clients)
 	for i := range n {
 		if working.Err() != nil {
 			break

@@ -39,7 +39,7 @@ type Result struct {
 	// CPU is what the process used in that time, including embedded NATS; Cores is CPU per second.
 	CPU   Seconds `json:"cpu_seconds"`
 	Cores Rate    `json:"cpu_cores"`
-	// ServerCores is the share of the server in Cores, for workloads that are about it.
+	// ServerCores is the share of the server in Cores, for workflows. If the server runs in this process, the clients are included.
 	ServerCores Rate `json:"server_cpu_cores,omitempty"`
 	// Processes is CPU by process, if NATS and the roles have their own processes; "bench" is this one, which is the worker.
 	Processes map[string]Seconds `json:"cpu_seconds_by_process,omitempty"`
@@ -110,7 +110,13 @@ type Operation struct {
 }
 
 func (o Operation) words() string {
-	text := fmt.Sprintf("%d, one after the other", o.Count)
+	text := strconv.Itoa(o.Count)
+	if o.Latency != nil {
+		text += ", one after the other"
+	}
+	if o.Errors > 0 {
+		text += fmt.Sprintf(", %d errors", o.Errors)
+	}
 	if o.PerS > 0 {
 		text = fmt.Sprintf("%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
 	}

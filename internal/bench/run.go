@@ -307,6 +307,9 @@ func (s *session) end(ctx context.Context, from gauge) (gauge, error) {
 	}
 	elapsed, cpu := to.at.Sub(from.at), total(to.usages).cpu-total(from.usages).cpu
 	s.result.Elapsed, s.result.CPU = Seconds(elapsed), Seconds(cpu)
+	if s.result.Scenario == workflowsName {
+		s.result.ServerCores = Rate((s.server(to.usages).cpu - s.server(from.usages).cpu).Seconds() / elapsed.Seconds())
+	}
 	s.result.Processes = nil
 	if len(to.usages) > 1 {
 		s.result.Processes = map[string]Seconds{}

@@ -30,7 +30,20 @@ func measureSleeping(ctx context.Context, s *session) error {
 	}
 	s.workers.stop(processWorker) // so that the memory is that of the server
 	s.result.CreatedRSS = total(s.usages()).rss
-	err := s.restartGateway(ctx, func(c sdkclient.Client) error { return s.describe(ctx, c, s.sleeperID(0)) })
+	if err := s.restartAsleep(ctx); err != nil {
+		return err
+	}
+	return s.withWorker(ctx, func(c sdkclient.Client) error { return s.wakeSome(ctx, c, s.Workflows) })
+}
+
+func (s *session) sleeperID(i int) string { return s.workflowID(kindSleeping, "", i) }
+
+// restartAsleep restarts everything while workflows sleep, and measures what that costs.
+func (s *session) restartAsleep(ctx context.Context) error {
+	err := s.restartGateway(ctx, func(c sdkclient.Client) error {
+		_, err := s.describe(ctx, c, s.sleeperID(0))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -38,14 +51,39 @@ func measureSleeping(ctx context.Context, s *session) error {
 		return err
 	}
 	_, _, err = s.during(ctx, func() error { return s.until(ctx, "asleep", time.Now().Add(time.Duration(s.Duration))) })
+	s.noteMemory()
+	return err
+}
+
+// measureSleepers is measureSleeping with small workflows beside the sleeping ones. A foreign server is not restarted.
+func measureSleepers(ctx context.Context, s *session) error {
+	id := func(load string) func(int) string {
+		return func(i int) string { return s.workflowID(kindEmpty, load, i) }
+	}
+	err := s.withWorker(ctx, func(c sdkclient.Client) error { return s.alone(ctx, c, "before", id("before")) })
 	if err != nil {
 		return err
 	}
-	s.noteMemory()
-	return s.withWorker(ctx, func(c sdkclient.Client) error { return s.wakeSome(ctx, c, s.Workflows) })
+	if err := s.fallAsleep(ctx, s.size()); err != nil {
+		return err
+	}
+	err = s.withWorker(ctx, func(c sdkclient.Client) error { return s.alone(ctx, c, "beside sleepers", id("beside")) })
+	if err != nil {
+		return err
+	}
+	s.workers.stop(processWorker)
+	if s.foreign() {
+		_, _, err = s.during(ctx, func() error { return s.until(ctx, "asleep", time.Now().Add(time.Duration(s.Duration))) })
+		s.noteMemory()
+	} else {
+		s.result.CreatedRSS = s.server(s.usages()).rss
+		err = s.restartAsleep(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.withWorker(ctx, func(c sdkclient.Client) error { return s.wakeSome(ctx, c, s.size()) })
 }
-
-func (s *session) sleeperID(i int) string { return s.workflowID(kindSleeping, "", i) }
 
 // fallAsleep starts n workflows, and waits until all of them wait for their timers.
 func (s *session) fallAsleep(ctx context.Context, n int) error {
@@ -56,7 +94,7 @@ func (s *session) fallAsleep(ctx context.Context, n int) error {
 	began := time.Now()
 	err = s.withWorker(ctx, func(c sdkclient.Client) error {
 		asleep := s.counts.begun.Load()
-		err := s.forEach(ctx, "starting workflows", n, func(ctx context.Context, i int) error {
+		err := s.fromClients(ctx, "start", n, func(ctx context.Context, i int) error {
 			_, err := s.start(ctx, c, kindSleeping, s.sleeperID(i))
 			return err
 		})
@@ -85,15 +123,15 @@ func (s *session) restartGateway(ctx context.Context, ask func(sdkclient.Client)
 	return err
 }
 
-// describe describes a workflow, which must be running.
-func (s *session) describe(ctx context.Context, c sdkclient.Client, id string) error {
-	_, err := c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+// describe describes a workflow.
+func (s *session) describe(ctx context.Context, c sdkclient.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: s.namespace(), Execution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
 	if err != nil {
-		return fmt.Errorf("bench: describe %s: %w", id, err)
+		return nil, fmt.Errorf("bench: describe %s: %w", id, err)
 	}
-	return nil
+	return d, nil
 }
 
 // woken is how many of the sleeping workflows are woken at the end.

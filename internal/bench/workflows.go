@@ -137,10 +137,8 @@ func (s *session) measureKind(ctx context.Context, c sdkclient.Client, kind stri
 
 // withWorker calls do with a client, while a worker runs in a process of its own. The worker goes on afterwards.
 func (s *session) withWorker(ctx context.Context, do func(sdkclient.Client) error) (err error) {
-	if s.workers == nil {
-		if s.workers, err = newChildren(s.config.Binary, s.fail); err != nil {
-			return err
-		}
+	if err := s.prepareWorkers(); err != nil {
+		return err
 	}
 	if s.workers.all[processWorker] == nil {
 		if s.counts, err = s.startWorker(ctx, processWorker, s.queue); err != nil {
@@ -148,6 +146,14 @@ func (s *session) withWorker(ctx context.Context, do func(sdkclient.Client) erro
 		}
 	}
 	return s.withClient(ctx, do)
+}
+
+// prepareWorkers makes it possible to start workers.
+func (s *session) prepareWorkers() (err error) {
+	if s.workers == nil {
+		s.workers, err = newChildren(s.config.Binary, s.fail)
+	}
+	return err
 }
 
 // startWorker starts a worker of a task queue as a process, and returns its counts when it polls.

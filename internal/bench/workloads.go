@@ -23,6 +23,11 @@ func workloads() []workload {
 	return []workload{
 		{"signals", 10_000, 1_000_000, measureSignals},
 		{"parallel", 1_000, 10_000, measureParallel},
+		{kindBacklog, 100_000, 1_000_000, measureBacklogOfWorkflows},
+		{"backlog-activities", 100_000, 1_000_000, measureBacklogOfActivities},
+		{"polls", 5_000, 10_000, measurePolls},
+		{kindSleeping, 1_000_000, 1_000_000, measureSleepers},
+		{"history", 50_000, 50_000, measureHistory},
 	}
 }
 

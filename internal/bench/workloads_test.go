@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 // smallSizes are sizes with which a workload takes few seconds.
 var smallSizes = map[string]int{
-	"signals": 50, "parallel": 20,
+	"signals": 50, "parallel": 20, kindBacklog: 30, "backlog-activities": mostPending + 10, "polls": pollsPerConnection + 5, kindSleeping: 20, "history": 60,
 }
 
 // TestEveryWorkload runs each workload in a small form, on an installation of its own and on a gateway that is there.
@@ -76,6 +77,21 @@ func checkWorkload(t *testing.T, r *Result, foreign bool) {
 	case "parallel":
 		assert.Equal(t, parallelSamples*size, r.Operations["from its start to an activity"].Count)
 		assert.Equal(t, parallelSamples*size, r.Started)
+	case kindBacklog, "backlog-activities":
+		assert.Equal(t, size, r.Due)
+		assert.Positive(t, r.Rates["drained"])
+		assert.Positive(t, r.Rates["created"])
+	case "polls":
+		assert.Equal(t, polledWorkflows, r.Operations["from a start to the answer of a poll"].Count)
+		assert.Zero(t, r.Operations["poll that ended without a task"].Errors)
+		assert.Equal(t, foreign, r.ServerCores == 0, "its process is not named")
+	case kindSleeping:
+		assert.Len(t, r.Workflows, 2, "before and beside the sleepers")
+		assert.Positive(t, r.Rates["created"])
+		assert.Equal(t, foreign, r.Times["ready"] == 0, "only a server of the run is restarted")
+	case "history":
+		assert.Len(t, r.Operations, 2)
+		assert.Len(t, r.Rates, 2)
 	default:
 		assert.Fail(t, "this test does not know "+r.Parameters.Kind)
 	}
@@ -139,4 +155,33 @@ func TestNothingThere(t *testing.T) {
 	require.ErrorContains(t, err, "connect to the gateway")
 	_, err = Run(ctx, steadyScenario(), steadyScenario().Defaults, c)
 	require.ErrorContains(t, err, "installation of its own")
+}
+
+// TestEveryWorkloadBrokenOff: a workload that is broken off says so at once, and leaves nothing behind.
+func TestEveryWorkloadBrokenOff(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	for _, w := range workloads() {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			c := config(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c.Progress = func(stage string, _, _ int) {
+				if stage != "starting" {
+					cancel()
+				}
+			}
+			s := workflowsScenario()
+			p := s.Defaults
+			p.Kind = w.name
+			_, err := Run(ctx, s, p, c)
+			require.ErrorIs(t, err, context.Canceled)
+			left, err := os.ReadDir(c.Dir)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		})
+	}
 }

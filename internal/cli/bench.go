@@ -163,8 +163,9 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 
 // defineWorkload defines the flags of workloads with workflows.
 func (o *benchOptions) defineWorkload(flags *pflag.FlagSet) {
-	flags.Var(flagconf.NewEnum(&o.Kind, append(bench.WorkflowKinds(), bench.KindAll)...), bench.ParamKind,
-		"run one `KIND` of workload; all means those of the first line")
+	kinds := bench.WorkflowKinds()
+	flags.Var(flagconf.NewEnum(&o.Kind, append(kinds, bench.KindAll)...), bench.ParamKind,
+		"run one `KIND` of workload: "+strings.Join(kinds, ", ")+"; all is the first four")
 	flags.IntVar(&o.Size, bench.ParamSize, 0, "send `N` signals, run N activities, and so on; 0 means the size that the workload has by default")
 	flags.IntVar(&o.Rate, bench.ParamRate, 0, "start `N` workflows per second instead of several loads; beside another workload 0 means 50")
 	flags.StringVar(&o.Address, flagAddress, "", "measure the frontend of Temporal or Carillon that runs at `HOST:PORT`, in the namespace of --namespace")
