@@ -61,6 +61,8 @@ type Config struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 
+	// writeLimit bounds how long it may take to write a run, apart from what its size takes; a minute by default.
+	writeLimit time.Duration
 	// open opens the bucket of a namespace; archive.Store by default.
 	open func(ctx context.Context, address string) (*archive.Bucket, error)
 }
@@ -90,5 +92,6 @@ func (c Config) withDefaults() (Config, error) {
 	c.Replicas = cmp.Or(c.Replicas, 1)
 	c.RunsPerSecond, c.BytesPerSecond = cmp.Or(c.RunsPerSecond, DefaultRunsPerSecond), cmp.Or(c.BytesPerSecond, DefaultBytesPerSecond)
 	c.Every, c.RetryEvery = cmp.Or(c.Every, 5*time.Second), cmp.Or(c.RetryEvery, time.Minute)
+	c.writeLimit = cmp.Or(c.writeLimit, time.Minute)
 	return c, nil
 }

@@ -14,6 +14,8 @@
 // If the bucket does not take an object, nothing behind it is tried, and the page comes again after a pause. A run that cannot be read for a reason of
 // its own is left behind and tried again every minute. It stays where it is until it is archived.
 //
+// Each namespace has its own rounds ([rounds]), and what is asked of a bucket has a time limit ([buckets]). So a bucket that hangs keeps no other namespace waiting.
+//
 // All processes of the role answer requests about archives. Only they need the credentials of a bucket.
 //
 // The role does nothing while no namespace asks for an archive. It may import execution, kv, schedule, subjects, internal/archive,

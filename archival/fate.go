@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/execution"
-	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/journal"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -81,14 +80,14 @@ func (f *follow) fateOf(ctx context.Context, key schedule.Key, runID string, end
 // attempt archives a run that ended with an entry, unless somebody deleted it. A reason means that this run cannot be archived; an error, that others could
 // not be, either. again says that it has been tried before: a run that is lost is left behind once, so that it is seen, and then forgotten.
 func (f *follow) attempt(
-	ctx context.Context, bucket *archive.Bucket, key schedule.Key, runID string, end uint64, again bool,
+	ctx context.Context, in *bucket, key schedule.Key, runID string, end uint64, again bool,
 ) (reason string, err error) {
 	defer func() {
 		if (err != nil || reason != "") && ctx.Err() == nil {
 			metrics.ArchiveFailures.Add(ctx, 1, key.Namespace)
 		}
 	}()
-	if reason, err = f.archiveRun(ctx, bucket, key, runID); errors.Is(err, errGone) {
+	if reason, err = f.archiveRun(ctx, in, key, runID); errors.Is(err, errGone) {
 		return f.missing(ctx, key, runID, end, again)
 	}
 	return reason, err

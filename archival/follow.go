@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/archive/progress"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -38,7 +37,7 @@ type follow struct {
 }
 
 // round archives what there is, up to a number of pages. It reports whether there may be more.
-func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (more bool, err error) {
+func (f *follow) round(ctx context.Context, in *bucket) (more bool, err error) {
 	if f.next == 0 {
 		if f.progress, f.revision, err = f.records.Get(ctx, f.namespace, f.shard); err != nil {
 			return false, err
@@ -46,7 +45,7 @@ func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (more bool, 
 		f.next = 1 // what is safe is skipped: another stream may be there than the progress is about
 	}
 	f.progress = f.progress.Of(f.address)
-	if err := f.retryLeft(ctx, bucket); err != nil {
+	if err := f.retryLeft(ctx, in); err != nil {
 		return false, err
 	}
 	names := f.config.Names
@@ -55,7 +54,7 @@ func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (more bool, 
 		if err != nil || len(page) == 0 {
 			return false, err
 		}
-		if err := f.page(ctx, bucket, endings(names, page)); err != nil {
+		if err := f.page(ctx, in, endings(names, page)); err != nil {
 			return false, err
 		}
 		f.next = page[len(page)-1].Sequence + 1
@@ -64,13 +63,13 @@ func (f *follow) round(ctx context.Context, bucket *archive.Bucket) (more bool, 
 }
 
 // page archives the runs that have ended in a page, and stores that.
-func (f *follow) page(ctx context.Context, bucket *archive.Bucket, page []ended) error {
+func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
 	f.progress = known(f.progress, page)
 	todo := plan(&f.progress, page)
 	if len(todo) > 0 {
 		f.state.wait(f.place, todo[0].at, f.progress.Left)
 	}
-	left, err := f.archiveAll(ctx, bucket, todo)
+	left, err := f.archiveAll(ctx, in, todo)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (f *follow) store(ctx context.Context, next progress.Progress) error {
 }
 
 // archiveAll archives some runs. It returns those that cannot be archived for a reason of their own. An error means that others could not be, either.
-func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []due) ([]progress.Left, error) {
+func (f *follow) archiveAll(ctx context.Context, in *bucket, todo []due) ([]progress.Left, error) {
 	left := make([]progress.Left, len(todo))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -107,7 +106,7 @@ func (f *follow) archiveAll(ctx context.Context, bucket *archive.Bucket, todo []
 		group.Go(func() error {
 			reason, err := d.unread, error(nil)
 			if reason == "" {
-				reason, err = f.attempt(ctx, bucket, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID, d.end, false)
+				reason, err = f.attempt(ctx, in, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID, d.end, false)
 			}
 			if reason != "" {
 				f.log.WarnContext(ctx, "an execution is archived later, and kept until then",
@@ -134,14 +133,14 @@ func only(left []progress.Left) (all []progress.Left) {
 }
 
 // retryLeft tries the runs again that were left behind, if it is time.
-func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
+func (f *follow) retryLeft(ctx context.Context, in *bucket) error {
 	if len(f.progress.Left) == 0 || f.config.Now().Before(f.retry) {
 		return nil
 	}
 	f.retry = f.config.Now().Add(f.config.RetryEvery)
 	var still []progress.Left
 	for _, one := range f.progress.Left {
-		reason, err := f.again(ctx, bucket, one)
+		reason, err := f.again(ctx, in, one)
 		if err != nil {
 			return err
 		}
@@ -160,7 +159,7 @@ func (f *follow) retryLeft(ctx context.Context, bucket *archive.Bucket) error {
 }
 
 // again archives a run that was left behind. If its entry could not be read, it is read again: a later release may know it.
-func (f *follow) again(ctx context.Context, bucket *archive.Bucket, one progress.Left) (reason string, err error) {
+func (f *follow) again(ctx context.Context, in *bucket, one progress.Left) (reason string, err error) {
 	key, runIDs := schedule.Key{Namespace: f.namespace, ID: one.WorkflowID}, []string{one.RunID}
 	if one.RunID == "" {
 		names := f.config.Names
@@ -178,7 +177,7 @@ func (f *follow) again(ctx context.Context, bucket *archive.Bucket, one progress
 		runIDs = e.runIDs
 	}
 	for _, runID := range runIDs {
-		if reason, err := f.attempt(ctx, bucket, key, runID, one.End, true); reason != "" || err != nil {
+		if reason, err := f.attempt(ctx, in, key, runID, one.End, true); reason != "" || err != nil {
 			return reason, err
 		}
 	}

@@ -3,6 +3,8 @@ package archival
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -15,19 +17,32 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+const (
+	// readLimit bounds each request to history.
+	readLimit = 30 * time.Second
+	// slowest is how many bytes a bucket must take in a second, and give back.
+	slowest = 128 << 10
+)
+
 // archiveRun reads a run, and writes it to its bucket. A reason means that this run cannot be archived; an error, that others could not be, either, or
 // it is errGone.
-func (s *Service) archiveRun(ctx context.Context, bucket *archive.Bucket, key schedule.Key, runID string) (reason string, err error) {
+func (s *Service) archiveRun(ctx context.Context, in *bucket, key schedule.Key, runID string) (reason string, err error) {
 	if err := s.runs.Wait(ctx); err != nil {
 		return "", err
 	}
 	run := &commonpb.WorkflowExecution{WorkflowId: key.ID, RunId: runID}
-	described, err := s.config.Source.Describe(ctx, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: key.Namespace, Execution: run})
+	asking, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	described, err := s.config.Source.Describe(asking, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: key.Namespace, Execution: run})
 	if err != nil {
 		return unread(err)
 	}
 	info := described.GetWorkflowExecutionInfo()
-	room := min(max(info.GetHistorySizeBytes(), 1), maxHeld)
+	room := min(max(info.GetHistorySizeBytes(), 1), maxHeldOfOne)
+	if err := in.held.Acquire(ctx, room); err != nil {
+		return "", err
+	}
+	defer in.held.Release(room)
 	if err := s.held.Acquire(ctx, room); err != nil {
 		return "", err
 	}
@@ -36,12 +51,12 @@ func (s *Service) archiveRun(ctx context.Context, bucket *archive.Bucket, key sc
 	if err != nil {
 		return unread(err)
 	}
-	return s.write(ctx, bucket, key.Namespace, info, events)
+	return s.write(ctx, in, key.Namespace, info, events)
 }
 
 // write writes an execution to its bucket.
 func (s *Service) write(
-	ctx context.Context, bucket *archive.Bucket, namespace string, info *workflowpb.WorkflowExecutionInfo, events []*historypb.HistoryEvent,
+	ctx context.Context, in *bucket, namespace string, info *workflowpb.WorkflowExecutionInfo, events []*historypb.HistoryEvent,
 ) (reason string, err error) {
 	a, err := archive.Encode(namespace, info, events)
 	if err != nil {
@@ -51,8 +66,9 @@ func (s *Service) write(
 	if err := s.bytes.WaitN(ctx, min(size, s.bytes.Burst())); err != nil {
 		return "", err
 	}
-	if err := bucket.Save(ctx, a); err != nil {
-		return "", err
+	limit := s.config.writeLimit + time.Duration(size)*time.Second/slowest
+	if err := in.within(ctx, limit, func(ctx context.Context) error { return in.Save(ctx, a) }); err != nil {
+		return "", fmt.Errorf("%s: %w", a.Entry.History, err)
 	}
 	metrics.ArchiveRuns.Add(ctx, 1, namespace)
 	metrics.ArchiveBytes.Add(ctx, size, namespace)
@@ -63,7 +79,9 @@ func (s *Service) write(
 func (s *Service) events(ctx context.Context, namespace string, run *commonpb.WorkflowExecution) (all []*historypb.HistoryEvent, err error) {
 	request := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: namespace, Execution: run}
 	for {
-		page, err := s.config.Source.History(ctx, request)
+		limited, cancel := context.WithTimeout(ctx, readLimit)
+		page, err := s.config.Source.History(limited, request)
+		cancel()
 		if err != nil {
 			return nil, err
 		}

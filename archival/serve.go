@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
@@ -38,11 +39,46 @@ func (s *Service) handle(ctx context.Context, subject string, data []byte) (prot
 	if err != nil {
 		return nil, serviceerror.NewInvalidArgument(err.Error())
 	}
-	bucket, err := s.bucketOf(ctx, namespace)
+	in, err := s.bucketOf(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	r := reading{Service: s, namespace: namespace, bucket: bucket}
+	defer in.release()
+	select {
+	case in.reads <- struct{}{}:
+		defer func() { <-in.reads }()
+	default:
+		return nil, errBusy
+	}
+	var reply proto.Message
+	err = in.within(ctx, requestLimit-lastWord, func(ctx context.Context) (err error) {
+		reply, err = reading{Service: s, namespace: namespace, bucket: in.Bucket}.answer(ctx, verb, data)
+		return err
+	})
+	return s.answered(ctx, in, reply, err)
+}
+
+// errBusy: the requests for one bucket take no more than their share of a process.
+var errBusy = serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT, "too many requests read this archive: try again")
+
+// answered turns what came of a request into its answer. After an error of the bucket, the next request opens it again.
+func (s *Service) answered(ctx context.Context, in *bucket, reply proto.Message, err error) (proto.Message, error) {
+	var told serviceerror.ServiceError
+	switch {
+	case errors.Is(err, archive.ErrNotFound):
+		return nil, serviceerror.NewNotFound("workflow execution not found in the archive of its namespace")
+	case err == nil:
+		return reply, nil
+	case ctx.Err() != nil, errors.As(err, &told):
+		return nil, err
+	}
+	in.forget()
+	s.log.WarnContext(ctx, "an archive cannot be read", "bucket", in.address, "error", err)
+	return nil, serviceerror.NewUnavailable(err.Error())
+}
+
+// answer answers a request.
+func (r reading) answer(ctx context.Context, verb string, data []byte) (proto.Message, error) {
 	switch verb {
 	case subjects.VerbArchivedHistory:
 		return answer(ctx, data, &workflowservice.GetWorkflowExecutionHistoryRequest{}, r.history)
@@ -63,18 +99,11 @@ func answer[R proto.Message, A proto.Message](
 	if err := proto.Unmarshal(data, request); err != nil {
 		return nil, serviceerror.NewInvalidArgument("the request cannot be read")
 	}
-	response, err := do(ctx, request)
-	if errors.Is(err, archive.ErrNotFound) {
-		return nil, serviceerror.NewNotFound("workflow execution not found in the archive of its namespace")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return response, nil
+	return do(ctx, request)
 }
 
-// bucketOf returns the bucket of a namespace.
-func (s *Service) bucketOf(ctx context.Context, namespace string) (*archive.Bucket, error) {
+// bucketOf returns the bucket of a namespace. The caller releases it.
+func (s *Service) bucketOf(ctx context.Context, namespace string) (*bucket, error) {
 	record, known := s.config.Namespaces.Get(namespace)
 	switch {
 	case !known:
@@ -84,11 +113,11 @@ func (s *Service) bucketOf(ctx context.Context, namespace string) (*archive.Buck
 	case record.Limits.Archive == "":
 		return nil, serviceerror.NewInvalidArgument("Namespace " + namespace + " is not configured for archival.")
 	}
-	bucket, err := s.buckets.of(ctx, record.Limits.Archive)
+	in, err := s.buckets.use(ctx, record.Limits.Archive)
 	if err != nil {
 		return nil, serviceerror.NewUnavailable(err.Error())
 	}
-	return bucket, nil
+	return in, nil
 }
 
 // reading reads the archive of a namespace.

@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
@@ -24,7 +21,9 @@ import (
 
 const (
 	// maxHeld is how many bytes of histories are in memory at once, as history counts them. Their JSON takes a few times that.
-	maxHeld = 64 << 20
+	// Those for one bucket take half of that.
+	maxHeld      = 64 << 20
+	maxHeldOfOne = maxHeld / 2
 	// maxPause is how long a namespace waits after its bucket has refused something, at most.
 	maxPause = time.Minute
 )
@@ -100,9 +99,8 @@ func (s *Service) Run(ctx context.Context) error {
 	turn := newTurn(s.cluster)
 	defer turn.release(ctx)
 	for ctx.Err() == nil {
-		if more := s.turn(ctx, turn); !more {
-			_ = sleep.For(ctx, s.config.Every)
-		}
+		s.turn(ctx, turn)
+		_ = sleep.For(ctx, s.config.Every)
 	}
 	return nil
 }
@@ -118,13 +116,12 @@ func (s *Service) asking() map[string]string {
 	return all
 }
 
-// turn archives what there is, if it is this process's turn. It reports whether there may be more.
-func (s *Service) turn(ctx context.Context, turn *turn) (more bool) {
-	asking := s.asking()
-	if len(asking) == 0 {
+// turn archives what there is, if it is this process's turn, until it has its turn no longer, or no namespace asks for an archive.
+func (s *Service) turn(ctx context.Context, turn *turn) {
+	if len(s.asking()) == 0 {
 		turn.release(ctx)
 		s.state.clear()
-		return false
+		return
 	}
 	held, err := turn.hold(ctx, s.status())
 	if err != nil && ctx.Err() == nil {
@@ -133,97 +130,16 @@ func (s *Service) turn(ctx context.Context, turn *turn) (more bool) {
 	if !held {
 		s.follows = map[place]*follow{}
 		s.state.clear()
-		return false
+		return
 	}
-	s.state.archives(slices.Sorted(maps.Keys(asking)))
 	working, lose := context.WithCancel(ctx)
 	defer lose()
 	var keeping sync.WaitGroup
 	keeping.Go(func() { turn.keep(working, s.config.Every, s.status, lose) })
-	more = s.round(working, asking)
+	s.work(working)
 	lose()
 	keeping.Wait()
-	return more
 }
 
 // status is what this process says about itself.
 func (s *Service) status() progress.Status { return s.state.status(s.config.Now()) }
-
-// round archives what there is of all namespaces, and reports whether there may be more.
-func (s *Service) round(ctx context.Context, asking map[string]string) (more bool) {
-	for at := range s.follows {
-		if _, asks := asking[at.namespace]; !asks {
-			delete(s.follows, at)
-			s.state.forget(at)
-		}
-	}
-	var group errgroup.Group
-	results := make(chan outcome, len(asking))
-	for namespace, address := range asking {
-		if s.state.isPaused(namespace, s.config.Now()) {
-			continue
-		}
-		follows := s.followsOf(namespace, address)
-		group.Go(func() error {
-			more, err := s.archive(ctx, namespace, address, follows)
-			results <- outcome{namespace, more, err}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	close(results)
-	for result := range results {
-		s.settle(ctx, result)
-		more = more || result.more
-	}
-	return more
-}
-
-// outcome is how a round has ended for a namespace.
-type outcome struct {
-	namespace string
-	more      bool
-	err       error
-}
-
-// settle lets a namespace pause after an error, each time for longer.
-func (s *Service) settle(ctx context.Context, of outcome) {
-	if of.err == nil {
-		s.state.resume(of.namespace)
-		return
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	s.state.fail(of.namespace, s.config.Now(), s.config.Every, of.err.Error())
-	s.log.WarnContext(ctx, "executions are archived later, and kept until then", "namespace", of.namespace, "error", of.err)
-}
-
-// followsOf returns the follows of all shards of a namespace.
-func (s *Service) followsOf(namespace, address string) []*follow {
-	all := make([]*follow, s.config.Shards)
-	for shard := range all {
-		at := place{namespace, shard}
-		if known := s.follows[at]; known == nil || known.address != address {
-			s.follows[at] = &follow{Service: s, place: at, address: address}
-		}
-		all[shard] = s.follows[at]
-	}
-	return all
-}
-
-// archive archives what there is of a namespace: of all shards, one after the other. A shard that fails does not keep the others.
-func (s *Service) archive(ctx context.Context, namespace, address string, follows []*follow) (more bool, err error) {
-	bucket, err := s.buckets.of(ctx, address)
-	if err != nil {
-		return false, err
-	}
-	for _, f := range follows {
-		left, failed := f.round(ctx, bucket)
-		more = more || left
-		if failed != nil {
-			err = fmt.Errorf("namespace %s, shard %d: %w", namespace, f.shard, failed)
-		}
-	}
-	return more, err
-}

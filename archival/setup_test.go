@@ -112,17 +112,21 @@ func (b *bundle) run(change ...func(*Config)) (stop func()) {
 }
 
 // ask asks history.
-func (b *bundle) ask(verb, id string, request, response proto.Message) error {
-	key := schedule.Key{Namespace: space, ID: id}
-	return call.Ask(b.Context(), b.conn, b.names.Execution(subjects.ShardOf(key, b.shards), space, verb), request, response)
+func (b *bundle) ask(verb string, key schedule.Key, request, response proto.Message) error {
+	return call.Ask(b.Context(), b.conn, b.names.Execution(subjects.ShardOf(key, b.shards), key.Namespace, verb), request, response)
 }
 
 // start starts a workflow that no worker serves.
 func (b *bundle) start(id, workflowType string) (runID string) {
 	b.Helper()
+	return b.startIn(space, id, workflowType)
+}
+
+func (b *bundle) startIn(namespace, id, workflowType string) (runID string) {
+	b.Helper()
 	response := &workflowservice.StartWorkflowExecutionResponse{}
-	require.NoError(b, b.ask(subjects.VerbStart, id, &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: space, WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: workflowType},
+	require.NoError(b, b.ask(subjects.VerbStart, schedule.Key{Namespace: namespace, ID: id}, &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: namespace, WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: workflowType},
 		TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, RequestId: fmt.Sprint("start-", id, time.Now().UnixNano()),
 		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"note": {Data: []byte(`"of ` + id + `"`)}}},
 	}, response))
@@ -132,9 +136,14 @@ func (b *bundle) start(id, workflowType string) (runID string) {
 // end starts a workflow and terminates it.
 func (b *bundle) end(id, workflowType string) (runID string) {
 	b.Helper()
-	runID = b.start(id, workflowType)
+	return b.endIn(space, id, workflowType)
+}
+
+func (b *bundle) endIn(namespace, id, workflowType string) (runID string) {
+	b.Helper()
+	runID = b.startIn(namespace, id, workflowType)
 	require.NoError(b, b.client.Terminate(b.Context(), &workflowservice.TerminateWorkflowExecutionRequest{
-		Namespace: space, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "enough",
+		Namespace: namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "enough",
 	}))
 	return runID
 }
@@ -199,6 +208,12 @@ func (b *bundle) awaitArchived(ids ...string) {
 // askArchive asks the role.
 func (b *bundle) askArchive(verb string, request, response proto.Message) error {
 	return call.Ask(b.Context(), b.conn, b.names.Archive(space, verb), request, response)
+}
+
+// listOf asks the role for a page of the archive of a namespace.
+func (b *bundle) listOf(namespace string) error {
+	return call.Ask(b.Context(), b.conn, b.names.Archive(namespace, subjects.VerbListArchived),
+		&workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: namespace}, &workflowservice.ListArchivedWorkflowExecutionsResponse{})
 }
 
 // await waits for a condition.

@@ -1,0 +1,129 @@
+package archival
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// hanging opens buckets of which one takes whatever it gets, and does not come back until it is let go: whether or not the context has ended.
+type hanging struct {
+	b     *bundle
+	name  string
+	let   chan struct{}
+	tries atomic.Int64
+}
+
+func (h *hanging) open(ctx context.Context, address string) (*archive.Bucket, error) {
+	opened, err := h.b.store.Open(ctx, address)
+	if err != nil || !strings.HasSuffix(address, h.name) {
+		return opened, err
+	}
+	return archive.New(opened.Bucket, func(string) error {
+		h.tries.Add(1)
+		<-h.let
+		return nil
+	}), nil
+}
+
+// TestAHangingBucket: the bucket of one namespace hangs. The other one is archived meanwhile, what hangs is told and not tried again while it has not come
+// back; and then it is archived, too.
+func TestAHangingBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	limits := schedule.NamespaceLimits{Archive: "jetstream://" + b.names.ArchiveBucket() + "-hangs"}
+	h := &hanging{b: b, name: "-hangs", let: make(chan struct{})}
+	let := sync.OnceFunc(func() { close(h.let) })
+	t.Cleanup(let)
+	other := "other"
+	b.spaces[other] = schedule.Namespace{Name: other, Limits: limits}
+	b.endIn(other, "stuck", "Order")
+	b.run(func(config *Config) { config.open, config.writeLimit = h.open, 50*time.Millisecond })
+	b.await("it hangs", func() bool { return h.tries.Load() > 0 })
+	b.end("w", "Order")
+	b.awaitArchived("w")
+	b.await("it is told", func() bool {
+		status := b.status()
+		return len(status.Waiting) == 1 && status.Waiting[0].Namespace == other && strings.Contains(status.Waiting[0].Reason, "have not come back")
+	})
+	require.EqualValues(t, 1, h.tries.Load())
+	var away *serviceerror.Unavailable
+	require.ErrorAs(t, b.listOf(other), &away)
+	let()
+	b.await("all is well", func() bool { return len(b.status().Waiting) == 0 })
+	require.NoError(t, b.listOf(other))
+}
+
+// TestBucketIsDeleted: a bucket that is deleted while it is open is made again, for writes and for requests.
+func TestBucketIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run()
+	b.end("a", "Order")
+	b.awaitArchived("a")
+	remove := func() {
+		require.NoError(t, b.js.DeleteObjectStore(t.Context(), b.names.ArchiveBucket()))
+		require.NoError(t, b.js.DeleteKeyValue(t.Context(), b.names.ArchiveBucket()+"-names"))
+	}
+	remove()
+	b.end("b", "Order")
+	b.awaitArchived("b")
+	require.Equal(t, []string{"b"}, b.list("", 0))
+	remove()
+	b.await("it can be read again", func() bool {
+		return b.listOf(space) == nil
+	})
+}
+
+// TestBucketsAreClosedOnce: a bucket that was forgotten is open as long as somebody uses it, and the next use opens another one.
+func TestBucketsAreClosedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var opened atomic.Int64
+	all := newBuckets(func(ctx context.Context, address string) (*archive.Bucket, error) {
+		if opened.Add(1) == 1 {
+			return nil, errors.New("not yet")
+		}
+		return b.store.Open(ctx, address)
+	})
+	_, err := all.use(t.Context(), "jetstream://")
+	require.ErrorContains(t, err, "not yet")
+	first, err := all.use(t.Context(), "jetstream://")
+	require.NoError(t, err)
+	again, err := all.use(t.Context(), "jetstream://")
+	require.NoError(t, err)
+	require.Same(t, first, again)
+	first.forget()
+	first.release()
+	_, err = again.Days(t.Context(), space)
+	require.NoError(t, err, "somebody uses it")
+	second, err := all.use(t.Context(), "jetstream://")
+	require.NoError(t, err)
+	require.NotSame(t, first, second)
+	again.release()
+	_, err = again.Days(t.Context(), space)
+	require.ErrorContains(t, err, "closed")
+	second.release()
+	all.close()
+	_, err = second.Days(t.Context(), space)
+	require.ErrorContains(t, err, "closed")
+	require.EqualValues(t, 3, opened.Load())
+
+	silent := newBuckets(func(ctx context.Context, _ string) (*archive.Bucket, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	silent.limit = time.Millisecond
+	_, err = silent.use(t.Context(), "jetstream://")
+	require.Error(t, err)
+}
