@@ -46,11 +46,13 @@ func TestDamageIsNoDeletion(t *testing.T) {
 	b.end("good", "Order")
 	b.stopHistory() // it has the runs in memory
 	in, ends := natstest.Bus(t, b.js), map[string]uint64{}
-	for id, runID := range map[string]string{"earlier": earlier, "newest": newest} {
+	for _, id := range []string{"earlier", "newest"} {
 		stream, _, sequences := b.journal(id)
 		require.NoError(t, in.Remove(t.Context(), stream, sequences[0]))
 		ends[id] = sequences[1]
-		b.runHistory()
+	}
+	b.runHistory()
+	for id, runID := range map[string]string{"earlier": earlier, "newest": newest} {
 		_, err := b.client.Describe(t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: space, Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: runID},
 		})
