@@ -17,6 +17,8 @@ const (
 	pollsPerConnection = 100
 	// pollPatience is how long a poll waits for its answer: longer than a server lets it wait.
 	pollPatience = 90 * time.Second
+	// pollAgain is how long a poll that was refused waits before the next.
+	pollAgain = time.Second
 	// polledWorkflows is how many workflows are started at the end, to see that the polls get them.
 	polledWorkflows = 100
 )
@@ -39,11 +41,7 @@ func measurePolls(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	err = s.await(ctx, "polling", func() (int, int, error) { return int(polls.waiting.Load()), s.size(), nil })
-	if err != nil {
-		return err
-	}
-	if err := s.until(ctx, "warming up", time.Now().Add(time.Duration(s.Warmup))); err != nil {
+	if err := s.awaitPolls(ctx, polls); err != nil {
 		return err
 	}
 	from, to, err := s.during(ctx, func() error { return s.until(ctx, "waiting", time.Now().Add(time.Duration(s.Duration))) })
@@ -54,10 +52,30 @@ func measurePolls(ctx context.Context, s *session) error {
 	s.result.time("waited", to.at.Sub(from.at))
 	s.result.operation("poll that ended without a task", Operation{Count: int(renewed), Errors: int(failed)})
 	s.noteMemory()
-	if last := polls.last.Load(); last != nil {
-		s.config.Logger.WarnContext(ctx, "polls failed", "count", failed, "last", *last)
-	}
 	return s.withClient(ctx, func(c sdkclient.Client) error { return s.startPolled(ctx, c, tasks) })
+}
+
+// awaitPolls waits until all polls wait. Some may be refused before, when they come at once. During the warm-up none may be: they would cost the
+// server less than those that wait.
+func (s *session) awaitPolls(ctx context.Context, polls *standing) error {
+	deadline := time.Now().Add(grace)
+	err := s.await(ctx, "polling", func() (int, int, error) {
+		if time.Now().After(deadline) {
+			return s.size(), s.size(), nil
+		}
+		return int(polls.waiting.Load()), s.size(), nil
+	})
+	if err != nil {
+		return err
+	}
+	polls.failed.Store(0)
+	if err := s.until(ctx, "warming up", time.Now().Add(time.Duration(s.Warmup))); err != nil {
+		return err
+	}
+	if polls.failed.Load() > 0 {
+		return fmt.Errorf("bench: only %d of %d polls wait: %w", polls.waiting.Load(), s.size(), *polls.last.Load())
+	}
+	return nil
 }
 
 // openPolls begins to poll, from several connections. The caller stops it, also if there is an error.
@@ -94,9 +112,9 @@ func (s *session) keepPolling(ctx context.Context, c sdkclient.Client, polls *st
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			polls.failed.Add(1)
 			polls.last.Store(&err)
-			_ = sleep.For(ctx, poll)
+			polls.failed.Add(1)
+			_ = sleep.For(ctx, pollAgain)
 		case id == "":
 			polls.renewed.Add(1)
 		default:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // smallSizes are sizes with which a workload takes few seconds.
@@ -184,4 +186,24 @@ func TestEveryWorkloadBrokenOff(t *testing.T) {
 			assert.Empty(t, left)
 		})
 	}
+}
+
+// TestTooManyPolls: polls that the server refuses are an error, since the others would look cheap.
+func TestTooManyPolls(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	server := running(t)
+	_, err := server.client.UpdateNamespace(t.Context(), namespace, schedule.UpdateNamespaceRequest{
+		Limits: schedule.NamespaceLimits{MaxWorkflowPolls: 5},
+	})
+	require.NoError(t, err)
+	c := config(t)
+	c.Address = server.gateway
+	s := workflowsScenario()
+	p := s.Defaults
+	p.Kind, p.Size = "polls", 20
+	_, err = Run(t.Context(), s, p, c)
+	require.ErrorContains(t, err, "of 20 polls wait")
 }
