@@ -146,7 +146,7 @@ func TestCrashAtEachStep(t *testing.T) {
 	b.awaitArchived(ids...)
 	stop()
 	want := b.objects()
-	require.Len(t, want, 2*len(ids))
+	require.GreaterOrEqual(t, len(want), 2*len(ids)+3, "one day, one type and one hour are named, or a few")
 	for step := 1; step <= len(want); step++ {
 		b.forget()
 		b.runUntil(step)
@@ -314,8 +314,8 @@ func TestVerify(t *testing.T) {
 	b.awaitArchived("w0", "w1", "w2", "w3", "w4")
 	require.Empty(t, b.verify().Damaged)
 	in := b.bucket()
-	require.NoError(t, in.WriteAll(t.Context(), archive.HistoryName(space, "w1", runs["w1"]), []byte(`{"events":[]}`), nil))
-	require.NoError(t, in.Delete(t.Context(), archive.HistoryName(space, "w3", runs["w3"])))
+	require.NoError(t, in.WriteAll(t.Context(), b.historyOf(in, "w1", runs["w1"]), []byte(`{"events":[]}`), nil))
+	require.NoError(t, in.Delete(t.Context(), b.historyOf(in, "w3", runs["w3"])))
 	for name := range b.objects() {
 		if n, ok := archive.ParseEntryName(name); ok && n.WorkflowID == "w4" {
 			require.NoError(t, in.WriteAll(t.Context(), name, []byte("garbage"), nil))
@@ -330,6 +330,14 @@ func TestVerify(t *testing.T) {
 	require.ElementsMatch(t, []string{"w1", "w3", "w4"}, damaged)
 	require.Equal(t, 5, found.Executions)
 	require.Len(t, b.list("", 2), 5)
+}
+
+// historyOf returns the name of a history.
+func (b *bundle) historyOf(in *archive.Bucket, id, runID string) string {
+	b.Helper()
+	name, _, err := in.FindHistory(b.Context(), space, id, runID)
+	require.NoError(b, err)
+	return name
 }
 
 // verify verifies the archive.

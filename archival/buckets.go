@@ -58,25 +58,12 @@ func newBuckets(open func(context.Context, string) (*archive.Bucket, error)) *bu
 
 // use returns the bucket of a URL, and opens it at its first use.
 func (b *buckets) use(ctx context.Context, address string) (*bucket, error) {
-	b.mu.Lock()
-	if n := b.hung[address]; n > 0 {
-		b.mu.Unlock()
-		return nil, fmt.Errorf("%w: %d requests have not come back", errSilent, n)
+	one, err := b.get(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	one := b.all[address]
-	if one == nil {
-		one = &bucket{
-			of: b, address: address, opened: make(chan struct{}),
-			held: semaphore.NewWeighted(maxHeldOfOne), reads: make(chan struct{}, readsAtOnce),
-		}
-		b.all[address] = one
-		go one.begin(context.WithoutCancel(ctx))
-	}
-	one.users++
-	b.mu.Unlock()
 	limit := time.NewTimer(b.limit)
 	defer limit.Stop()
-	err := error(nil)
 	select {
 	case <-one.opened:
 		err = one.err
@@ -89,6 +76,26 @@ func (b *buckets) use(ctx context.Context, address string) (*bucket, error) {
 		one.release()
 		return nil, err
 	}
+	return one, nil
+}
+
+// get returns a bucket that may not be open yet.
+func (b *buckets) get(ctx context.Context, address string) (*bucket, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := b.hung[address]; n > 0 {
+		return nil, fmt.Errorf("%w: %d requests have not come back", errSilent, n)
+	}
+	one := b.all[address]
+	if one == nil {
+		one = &bucket{
+			of: b, address: address, opened: make(chan struct{}),
+			held: semaphore.NewWeighted(maxHeldOfOne), reads: make(chan struct{}, readsAtOnce),
+		}
+		b.all[address] = one
+		go one.begin(context.WithoutCancel(ctx))
+	}
+	one.users++
 	return one, nil
 }
 
@@ -133,25 +140,7 @@ func (o *bucket) release() {
 func (o *bucket) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	o.of.mu.Lock()
-	o.users++
-	o.of.mu.Unlock()
-	done, left := make(chan error, 1), false
-	go func() {
-		defer o.release()
-		done <- do(limited)
-		o.of.mu.Lock()
-		defer o.of.mu.Unlock()
-		if left {
-			o.of.hung[o.address]--
-		}
-	}()
-	err, back := await(limited, done)
-	o.of.mu.Lock()
-	if left = !back && len(done) == 0; left {
-		o.of.hung[o.address]++
-	}
-	o.of.mu.Unlock()
+	err, back := o.run(limited, do)
 	if limited.Err() != nil && ctx.Err() == nil && (err != nil || !back) {
 		return fmt.Errorf("%w: within %s", errSilent, limit)
 	}
@@ -159,6 +148,30 @@ func (o *bucket) within(ctx context.Context, limit time.Duration, do func(contex
 		return ctx.Err()
 	}
 	return err
+}
+
+// run does something with the bucket, and reports whether it has come back a little after the end of ctx. What has not counts until it does.
+func (o *bucket) run(ctx context.Context, do func(context.Context) error) (err error, back bool) { //nolint:revive,staticcheck // as of await
+	locked := func(change func()) {
+		o.of.mu.Lock()
+		defer o.of.mu.Unlock()
+		change()
+	}
+	locked(func() { o.users++ })
+	done, left := make(chan error, 1), 0
+	go func() {
+		defer o.release()
+		done <- do(ctx)
+		locked(func() { o.of.hung[o.address] -= left })
+	}()
+	err, back = await(ctx, done)
+	locked(func() {
+		if !back && len(done) == 0 {
+			left = 1
+			o.of.hung[o.address]++
+		}
+	})
+	return err, back
 }
 
 // await waits for a result, and a little longer than ctx. It reports whether it has come.

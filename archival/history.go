@@ -1,17 +1,14 @@
 package archival
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io"
 	"slices"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"gocloud.dev/blob"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
@@ -51,6 +48,7 @@ func (r reading) historyReverse(
 	if len(request.GetNextPageToken()) > 0 {
 		events = events[:min(int(token.Next), len(events))]
 	}
+	events = slices.Clone(events)
 	slices.Reverse(events)
 	n := r.fit(events, eventpage.SizeOf(request))
 	response := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{Events: events[:n]}}
@@ -80,45 +78,24 @@ func (r reading) fit(events []*historypb.HistoryEvent, most int) int {
 	return len(events)
 }
 
-// read reads the history of a run; of the one that was archived last if the run ID is empty. It has one event at least.
+// read reads the history of a run; of the one that ended last if the run ID is empty. It has one event at least, which the caller does not change.
 func (r reading) read(ctx context.Context, workflowID, runID string) ([]*historypb.HistoryEvent, string, error) {
-	if runID == "" {
-		var err error
-		if runID, err = r.newest(ctx, workflowID); err != nil {
-			return nil, "", err
-		}
+	name, runID, err := r.bucket.FindHistory(ctx, r.namespace, workflowID, runID)
+	if err != nil {
+		return nil, "", err
 	}
-	data, err := r.bucket.Get(ctx, archive.HistoryName(r.namespace, workflowID, runID))
+	at := placed{r.address, name}
+	if events := r.pages.get(at, r.config.Now()); events != nil {
+		return events, runID, nil
+	}
+	data, err := r.bucket.Get(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
 	history, err := archive.ParseHistory(data)
-	if err == nil && len(history.GetEvents()) == 0 {
-		err = archive.ErrIncomplete
+	if err != nil || len(history.GetEvents()) == 0 {
+		return nil, "", serviceerror.NewDataLoss(cmp.Or(err, archive.ErrIncomplete).Error())
 	}
-	if err != nil {
-		return nil, "", serviceerror.NewDataLoss(err.Error())
-	}
+	r.pages.put(at, history.GetEvents(), len(data), r.config.Now())
 	return history.GetEvents(), runID, nil
-}
-
-// newest returns the run of a workflow ID that was archived last.
-func (r reading) newest(ctx context.Context, workflowID string) (runID string, err error) {
-	prefix := archive.HistoriesPrefix(r.namespace, workflowID)
-	each := r.bucket.List(&blob.ListOptions{Prefix: prefix})
-	var last time.Time
-	for {
-		object, err := each.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF) && runID == "":
-			return "", archive.ErrNotFound
-		case errors.Is(err, io.EOF):
-			return runID, nil
-		case err != nil:
-			return "", err
-		}
-		if id, ok := archive.RunOfHistory(prefix, object.Key); ok && !object.ModTime.Before(last) {
-			runID, last = id, object.ModTime
-		}
-	}
 }

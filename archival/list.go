@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
@@ -23,8 +24,12 @@ import (
 const (
 	// namesAtOnce is how many names of entries are read at once.
 	namesAtOnce = 1000
-	// maxLooked is how many entries are read for one page at most: a page may have fewer executions than asked for, and a token nevertheless.
+	// maxLooked is how many entries are read for one page at most, and lookTime for about how long: a page may have fewer executions than asked for, or none,
+	// and a token nevertheless.
 	maxLooked = 5000
+	lookTime  = 5 * time.Second
+	// maxVerified is how many bytes of histories are verified for one page, at most, apart from the last history.
+	maxVerified = 64 << 20
 	// defaultList is how many executions a page has if the request does not say, and maxList how many at most.
 	defaultList = 100
 	maxList     = 1000
@@ -32,30 +37,33 @@ const (
 
 // cursor is where a list goes on.
 type cursor struct {
-	// Day and Type are those of the last entry of the page before, and After is its name.
+	// Day, Type and Hour are those of the last entry of the page before, and After is its name.
 	Day   string `json:"day"`
 	Type  string `json:"type"`
+	Hour  string `json:"hour"`
 	After string `json:"after"`
+	// Names is the token of the page of names that has that name; empty for the first one of the hour.
+	Names []byte `json:"names,omitempty"`
 }
 
 // list answers a page of the archived executions of a namespace: the newest day first, and within a day by type and end.
 func (r reading) list(
 	ctx context.Context, request *workflowservice.ListArchivedWorkflowExecutionsRequest,
 ) (*workflowservice.ListArchivedWorkflowExecutionsResponse, error) {
-	return r.page(ctx, request, func(context.Context, *archive.Entry) (bool, error) { return true, nil })
+	return r.page(ctx, request, nil)
 }
 
 // verify reads the history of each execution of a page, and answers which of them are damaged or missing: an archive.Verified.
 func (r reading) verify(ctx context.Context, request *workflowservice.ListArchivedWorkflowExecutionsRequest) (*wrapperspb.BytesValue, error) {
 	var v archive.Verified
-	page, err := r.page(ctx, request, func(ctx context.Context, e *archive.Entry) (bool, error) {
+	page, err := r.page(ctx, request, func(ctx context.Context, e *archive.Entry) error {
 		err := r.bucket.Verify(ctx, e)
 		if errors.Is(err, archive.ErrDiffers) || errors.Is(err, archive.ErrNotFound) {
 			run := e.Execution.GetExecution()
 			v.Damaged = append(v.Damaged, archive.Damaged{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId(), Reason: err.Error()})
 			err = nil
 		}
-		return err == nil, err
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -65,9 +73,9 @@ func (r reading) verify(ctx context.Context, request *workflowservice.ListArchiv
 	return wrapperspb.Bytes(data), err
 }
 
-// page collects a page of the entries that a query and a function want.
+// page collects a page of the entries that a query wants, and calls verify for each of them, unless it is nil.
 func (r reading) page(
-	ctx context.Context, request *workflowservice.ListArchivedWorkflowExecutionsRequest, wants func(context.Context, *archive.Entry) (bool, error),
+	ctx context.Context, request *workflowservice.ListArchivedWorkflowExecutionsRequest, verify func(context.Context, *archive.Entry) error,
 ) (*workflowservice.ListArchivedWorkflowExecutionsResponse, error) {
 	q, err := query.ParseExecutions(request.GetQuery(), nil)
 	if err != nil {
@@ -76,17 +84,18 @@ func (r reading) page(
 	if q.Order != nil || q.Group != nil {
 		return nil, serviceerror.NewInvalidArgument("invalid query: an archive has one order, and no groups")
 	}
-	from := cursor{}
-	if token := request.GetNextPageToken(); len(token) > 0 {
-		if err := json.Unmarshal(token, &from); err != nil || from.Day == "" {
-			return nil, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
-		}
+	from, err := cursorOf(request.GetNextPageToken())
+	if err != nil {
+		return nil, err
 	}
 	days, err := r.bucket.Days(ctx, r.namespace)
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{reading: r, query: q, filter: filterOf(q.Where), wants: wants, most: sizeOfList(request.GetPageSize()), room: r.bytesOfPage()}
+	l := &lister{
+		reading: r, query: q, filter: filterOf(q.Where), verify: verify, most: sizeOfList(request.GetPageSize()), room: r.bytesOfPage(),
+		until: r.config.Now().Add(lookTime),
+	}
 	full, err := l.walk(ctx, days, from)
 	if err != nil {
 		return nil, err
@@ -96,6 +105,17 @@ func (r reading) page(
 		response.NextPageToken, err = json.Marshal(&l.next)
 	}
 	return response, err
+}
+
+// cursorOf decodes the token of a page; without one, a page is the first.
+func cursorOf(token []byte) (from cursor, err error) {
+	if len(token) == 0 {
+		return from, nil
+	}
+	if err := json.Unmarshal(token, &from); err != nil || from.Day == "" {
+		return from, serviceerror.NewInvalidArgument("Invalid NextPageToken.")
+	}
+	return from, nil
 }
 
 func sizeOfList(asked int32) int {
@@ -110,13 +130,21 @@ type lister struct {
 	reading
 	query  *query.Query
 	filter filter
-	wants  func(context.Context, *archive.Entry) (bool, error)
+	verify func(context.Context, *archive.Entry) error
 	most   int
 	room   int
 	looked int
-	found  []*workflowpb.WorkflowExecutionInfo
+	// until is when the page has taken long enough, and verified how many bytes of histories have been read.
+	until    time.Time
+	verified int64
+	found    []*workflowpb.WorkflowExecutionInfo
 	// next is where the next page begins, if there is one.
 	next cursor
+}
+
+// isFull reports whether the page has enough executions, or has taken enough.
+func (l *lister) isFull() bool {
+	return len(l.found) == l.most || l.looked >= maxLooked || l.verified >= maxVerified || l.looked > 0 && !l.config.Now().Before(l.until)
 }
 
 // walk goes through the days from a cursor on. It reports whether the page is full.
@@ -125,11 +153,11 @@ func (l *lister) walk(ctx context.Context, days []string, from cursor) (full boo
 		if from.Day != "" && day > from.Day || !l.filter.hasDay(day) {
 			continue
 		}
-		begin := cursor{}
+		begin := cursor{Day: day}
 		if day == from.Day {
 			begin = from
 		}
-		if full, err := l.day(ctx, day, begin); full || err != nil {
+		if full, err := l.day(ctx, begin); full || err != nil {
 			return full, err
 		}
 	}
@@ -137,10 +165,10 @@ func (l *lister) walk(ctx context.Context, days []string, from cursor) (full boo
 }
 
 // day goes through the types of a day from a cursor on. It reports whether the page is full.
-func (l *lister) day(ctx context.Context, day string, from cursor) (full bool, err error) {
+func (l *lister) day(ctx context.Context, from cursor) (full bool, err error) {
 	types := []string{l.filter.workflowType}
 	if l.filter.workflowType == "" {
-		if types, err = l.bucket.Types(ctx, l.namespace, day); err != nil {
+		if types, err = l.bucket.Types(ctx, l.namespace, from.Day); err != nil {
 			return false, err
 		}
 	}
@@ -148,70 +176,101 @@ func (l *lister) day(ctx context.Context, day string, from cursor) (full bool, e
 		if of < from.Type {
 			continue
 		}
-		after := ""
+		begin := cursor{Day: from.Day, Type: of}
 		if of == from.Type {
-			after = from.After
+			begin = from
 		}
-		if full, err := l.entries(ctx, cursor{day, of, after}); full || err != nil {
+		if full, err := l.hours(ctx, begin); full || err != nil {
 			return full, err
 		}
 	}
 	return false, nil
 }
 
-// entries goes through the entries of a type on a day, behind a cursor. It reports whether the page is full.
-func (l *lister) entries(ctx context.Context, from cursor) (full bool, err error) {
-	options := &blob.ListOptions{Prefix: archive.DayPrefix(l.namespace, from.Day, from.Type)}
-	for token := blob.FirstPageToken; token != nil; {
-		objects, next, err := l.bucket.ListPage(ctx, token, namesAtOnce, options)
+// hours goes through the hours of a type on a day from a cursor on. It reports whether the page is full.
+func (l *lister) hours(ctx context.Context, from cursor) (full bool, err error) {
+	hours, err := l.bucket.Hours(ctx, l.namespace, from.Day, from.Type)
+	if err != nil {
+		return false, err
+	}
+	for _, hour := range hours {
+		if hour < from.Hour {
+			continue
+		}
+		begin := cursor{Day: from.Day, Type: from.Type, Hour: hour}
+		if hour == from.Hour {
+			begin = from
+		}
+		if full, err := l.entries(ctx, begin); full || err != nil {
+			return full, err
+		}
+	}
+	return false, nil
+}
+
+// entries goes through the entries of an hour, behind a cursor. It reports whether the page is full.
+func (l *lister) entries(ctx context.Context, at cursor) (full bool, err error) {
+	options := &blob.ListOptions{Prefix: archive.EntriesPrefix(l.namespace, at.Day, at.Type, at.Hour)}
+	names := at.Names
+	if len(names) == 0 {
+		names = blob.FirstPageToken
+	}
+	for names != nil {
+		objects, next, err := l.bucket.ListPage(ctx, names, namesAtOnce, options)
 		if err != nil {
 			return false, fmt.Errorf("archival: list %s: %w", options.Prefix, err)
 		}
-		for _, object := range objects {
-			if object.Key <= from.After {
-				continue
-			}
-			if full, err := l.look(ctx, from.Day, from.Type, object.Key); full || err != nil {
-				return full, err
-			}
+		if full, err := l.lookAt(ctx, &at, objects); full || err != nil {
+			return full, err
 		}
-		token = next
+		names, at.Names = next, next
+		if names != nil && !l.config.Now().Before(l.until) {
+			l.next = at
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lookAt looks at the entries of a page of names that are behind a cursor, and takes the cursor there. It reports whether the page is full.
+func (l *lister) lookAt(ctx context.Context, at *cursor, objects []*blob.ListObject) (full bool, err error) {
+	for _, object := range objects {
+		if object.Key <= at.After {
+			continue
+		}
+		if full, err := l.look(ctx, object.Key); full || err != nil {
+			return full, err
+		}
+		at.After = object.Key
+		l.next = *at
 	}
 	return false, nil
 }
 
 // look adds the execution of an entry, if it is wanted. It reports whether there is no room for it.
-func (l *lister) look(ctx context.Context, day, workflowType, object string) (full bool, err error) {
+func (l *lister) look(ctx context.Context, object string) (full bool, err error) {
 	name, ok := archive.ParseEntryName(object)
 	if !ok || !l.filter.hasName(&name) {
 		return false, nil
 	}
-	if len(l.found) == l.most || l.looked == maxLooked {
+	if l.isFull() {
 		return true, nil
 	}
 	l.looked++
 	entry, err := l.entry(ctx, &name, object)
-	if err != nil {
+	if err != nil || entry == nil || !l.query.Matches(row{entry.Execution}) {
 		return false, err
 	}
-	if entry == nil {
-		l.next = cursor{day, workflowType, object}
-		return false, nil
+	if l.room -= proto.Size(entry.Execution); l.room < 0 && len(l.found) > 0 {
+		return true, nil
 	}
-	wanted := l.query.Matches(row{entry.Execution})
-	if wanted {
-		wanted, err = l.wants(ctx, entry)
-	}
-	if err != nil {
-		return false, err
-	}
-	if wanted {
-		if l.room -= proto.Size(entry.Execution); l.room < 0 && len(l.found) > 0 {
-			return true, nil
+	if l.verify != nil {
+		l.verified += entry.Bytes
+		if err := l.verify(ctx, entry); err != nil {
+			return false, err
 		}
-		l.found = append(l.found, entry.Execution)
 	}
-	l.next = cursor{day, workflowType, object}
+	l.found = append(l.found, entry.Execution)
 	return false, nil
 }
 

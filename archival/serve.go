@@ -52,7 +52,7 @@ func (s *Service) handle(ctx context.Context, subject string, data []byte) (prot
 	}
 	var reply proto.Message
 	err = in.within(ctx, requestLimit-lastWord, func(ctx context.Context) (err error) {
-		reply, err = reading{Service: s, namespace: namespace, bucket: in.Bucket}.answer(ctx, verb, data)
+		reply, err = reading{Service: s, namespace: namespace, address: in.address, bucket: in.Bucket}.answer(ctx, verb, data)
 		return err
 	})
 	return s.answered(ctx, in, reply, err)
@@ -124,6 +124,7 @@ func (s *Service) bucketOf(ctx context.Context, namespace string) (*bucket, erro
 type reading struct {
 	*Service
 	namespace string
+	address   string
 	bucket    *archive.Bucket
 }
 

@@ -40,6 +40,7 @@ type Service struct {
 	bytes   *rate.Limiter
 	held    *semaphore.Weighted
 	state   *state
+	pages   pages
 	ready   chan struct{}
 
 	// follows are the journals that this process reads, as long as it has its turn.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,4 +229,11 @@ func (b *bundle) status() progress.Status {
 	record, err := kv.GetJSON[progress.Status](b.Context(), kv.NewCluster(b.js, b.names), subjects.KeyArchiver)
 	require.NoError(b, err)
 	return record.Value
+}
+
+// ticking is a clock of which each look takes a long time.
+type ticking struct{ looks atomic.Int64 }
+
+func (c *ticking) now() time.Time {
+	return time.Unix(1_800_000_000, 0).Add(time.Duration(c.looks.Add(1)) * lookTime)
 }

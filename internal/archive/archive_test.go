@@ -41,14 +41,16 @@ func TestEntryNames(t *testing.T) {
 		require.Equal(r, archive.EntryName{
 			Namespace: "default", Type: archive.Token(n.Type), WorkflowID: archive.Token(n.WorkflowID), RunID: archive.Token(n.RunID), End: n.End.UTC(),
 		}, got)
-		require.True(r, strings.HasPrefix(object, archive.DayPrefix("default", n.End.UTC().Format(time.DateOnly), archive.Token(n.Type))), object)
+		require.True(r, strings.HasPrefix(object, archive.EntriesPrefix(
+			"default", n.End.UTC().Format(time.DateOnly), archive.Token(n.Type), n.End.UTC().Format("15"))), object)
 		for part := range strings.SplitSeq(object, "/") {
 			require.LessOrEqual(r, len(part), 255)
 			require.NotEmpty(r, part)
 		}
 	})
-	for _, wrong := range []string{"", "a", "default/executions/2026-11-28/T/x.json", "default/executions/2026-11-27/T/20261128T100000.000000000Z_w_r.json",
-		"default/histories/w/r.json", "default/executions/2026-11-28/T/20261128T100000.000000000Z_w_r"} {
+	for _, wrong := range []string{"", "a", "default/executions/2026-11-28/T/10/x.json", "default/histories/w/r.json",
+		"default/executions/2026-11-27/T/10/20261128T100000.000000000Z_w_r.json", "default/executions/2026-11-28/T/11/20261128T100000.000000000Z_w_r.json",
+		"default/executions/2026-11-28/T/20261128T100000.000000000Z_w_r.json", "default/executions/2026-11-28/T/10/20261128T100000.000000000Z_w_r"} {
 		_, ok := archive.ParseEntryName(wrong)
 		assert.False(t, ok, wrong)
 	}
@@ -92,8 +94,8 @@ func TestEncode(t *testing.T) {
 	again, err := archive.Encode("default", proto.CloneOf(info), events)
 	require.NoError(t, err)
 	require.Equal(t, a, again)
-	require.Equal(t, "default/executions/2026-11-28/Order/20261128T100000.000000005Z_w_r.json", a.Object)
-	require.Equal(t, "default/histories/w/r.json", a.Entry.History)
+	require.Equal(t, "default/executions/2026-11-28/Order/10/20261128T100000.000000005Z_w_r.json", a.Object)
+	require.Equal(t, "default/histories/w/r_20261128T100000.000000005Z.json", a.Entry.History)
 	entry, err := archive.ParseEntry(a.Index)
 	require.NoError(t, err)
 	require.True(t, proto.Equal(info, entry.Execution))
@@ -148,10 +150,11 @@ func TestBuckets(t *testing.T) {
 		require.Empty(t, days)
 		require.NoError(t, in.Save(t.Context(), a), kind)
 		require.NoError(t, in.Save(t.Context(), a), kind)
-		later := *a
-		later.Object = strings.ReplaceAll(a.Object, "1128", "1129")
-		later.Object = strings.ReplaceAll(later.Object, "11-28", "11-29")
-		require.NoError(t, in.Save(t.Context(), &later), kind)
+		next := proto.Clone(info).(*workflowpb.WorkflowExecutionInfo)
+		next.CloseTime = timestamppb.New(info.CloseTime.AsTime().AddDate(0, 0, 1))
+		later, err := archive.Encode("default", next, events)
+		require.NoError(t, err)
+		require.NoError(t, in.Save(t.Context(), later), kind)
 		days, err = in.Days(t.Context(), "default")
 		require.NoError(t, err)
 		require.Equal(t, []string{"2026-11-29", "2026-11-28"}, days, kind)
@@ -174,5 +177,38 @@ func TestNoBucket(t *testing.T) {
 	for _, address := range []string{"", "mem://", "ftp://a", "file://host/a", "file:a", "file://" + filepath.ToSlash(file), "%", "file://" + filepath.ToSlash(t.TempDir()) + "/none"} {
 		_, err := store.Open(t.Context(), address)
 		require.Error(t, err, address)
+	}
+}
+
+// TestLatestRun: of a workflow ID without a run, the history of the run is found that ended last, whenever it was written.
+func TestLatestRun(t *testing.T) {
+	t.Parallel()
+	info, events := closed()
+	begin := info.CloseTime.AsTime()
+	for kind, in := range open(t) {
+		names := map[string]string{}
+		for _, hours := range []int{3, 1, 2} {
+			one := proto.Clone(info).(*workflowpb.WorkflowExecutionInfo)
+			one.Execution.WorkflowId, one.Execution.RunId = "w", strings.Repeat("r_", hours)
+			one.CloseTime = timestamppb.New(begin.Add(time.Duration(hours) * time.Hour))
+			a, err := archive.Encode("default", one, events)
+			require.NoError(t, err)
+			require.NoError(t, in.Save(t.Context(), a), kind)
+			names[one.Execution.RunId] = a.Entry.History
+		}
+		name, id, err := in.FindHistory(t.Context(), "default", "w", "")
+		require.NoError(t, err)
+		require.Equal(t, names["r_r_r_"], name, kind)
+		require.Equal(t, "r_r_r_", id)
+		for runID, want := range names {
+			name, id, err = in.FindHistory(t.Context(), "default", "w", runID)
+			require.NoError(t, err)
+			require.Equal(t, want, name, kind)
+			require.Equal(t, runID, id)
+		}
+		for _, ids := range [][2]string{{"w", "r"}, {"v", ""}, {"", ""}} {
+			_, _, err = in.FindHistory(t.Context(), "default", ids[0], ids[1])
+			require.ErrorIs(t, err, archive.ErrNotFound)
+		}
 	}
 }

@@ -2,12 +2,16 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"gocloud.dev/blob"
@@ -42,6 +46,10 @@ type Bucket struct {
 	settle func(name string) error
 	// check says whether what is missing may be missing because the bucket is not there; nil if that is known by other errors.
 	check func() error
+
+	mu sync.Mutex
+	// known are names of empty objects that have been written.
+	known map[string]bool
 }
 
 // New returns an archive in a bucket. settle makes an object durable that has been written; nil if the store of the bucket does that.
@@ -122,49 +130,107 @@ func (b *Bucket) isThere() error {
 
 // Days returns the days of which a namespace has entries, the newest first.
 func (b *Bucket) Days(ctx context.Context, namespace string) (days []string, err error) {
-	all, err := b.folders(ctx, daysPrefix(namespace))
-	if err != nil {
-		return nil, err
-	}
-	for _, day := range all {
+	all, err := b.labels(ctx, daysPrefix(namespace))
+	for _, day := range slices.Backward(all) {
 		if _, err := ParseDay(day); err == nil {
 			days = append(days, day)
 		}
 	}
-	slices.Reverse(days)
-	return days, nil
+	return days, err
 }
 
 // Types returns the types of which a namespace has entries on a day, as tokens, in their order. The entries of a day are to be listed type by type: the
 // stores disagree about the order of names whose folders begin alike.
 func (b *Bucket) Types(ctx context.Context, namespace, day string) ([]string, error) {
-	return b.folders(ctx, DayPrefix(namespace, day, ""))
+	return b.labels(ctx, typesPrefix(namespace, day))
 }
 
-// folders returns the names of the folders behind a prefix, in their order.
-func (b *Bucket) folders(ctx context.Context, prefix string) (all []string, err error) {
-	each := b.List(&blob.ListOptions{Prefix: prefix, Delimiter: "/"})
+// Hours returns the hours of which a namespace has entries on a day, of the type with a token, in their order: 00 to 23, in UTC.
+func (b *Bucket) Hours(ctx context.Context, namespace, day, typeToken string) ([]string, error) {
+	return b.labels(ctx, hoursPrefix(namespace, day, typeToken))
+}
+
+// labels returns what the empty objects behind a prefix say, in its order.
+func (b *Bucket) labels(ctx context.Context, prefix string) (all []string, err error) {
+	err = b.each(ctx, prefix, func(name string) {
+		if label, ok := strings.CutSuffix(name[len(prefix):], extension); ok && !strings.Contains(label, "/") {
+			all = append(all, label)
+		}
+	})
+	slices.Sort(all)
+	return all, err
+}
+
+// each calls do with all names behind a prefix.
+func (b *Bucket) each(ctx context.Context, prefix string, do func(name string)) error {
+	objects := b.List(&blob.ListOptions{Prefix: prefix})
 	for {
-		object, err := each.Next(ctx)
+		object, err := objects.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			slices.Sort(all)
-			return slices.Compact(all), b.isThere()
+			return b.isThere()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("archive: list %s: %w", prefix, err)
+			return fmt.Errorf("archive: list %s: %w", prefix, err)
 		}
-		if object.IsDir && len(object.Key) > len(prefix) {
-			all = append(all, object.Key[len(prefix):len(object.Key)-1])
-		}
+		do(object.Key)
 	}
 }
 
-// Save writes an execution: its history, then its entry. Each is read back.
+// FindHistory returns the name of the history of a run, and its ID; of the run of the workflow ID that ended last if the run ID is empty. The error is or
+// wraps [ErrNotFound], or it is one of the store.
+func (b *Bucket) FindHistory(ctx context.Context, namespace, workflowID, runID string) (name, id string, err error) {
+	prefix, want, last := historiesPrefix(namespace, workflowID), Token(runID), time.Time{}
+	if runID != "" {
+		prefix = historyPrefix(namespace, workflowID, runID)
+	}
+	err = b.each(ctx, prefix, func(object string) {
+		run, end, ok := parseHistoryName(historiesPrefix(namespace, workflowID), object)
+		if ok && (runID == "" || run == want) && !end.Before(last) {
+			name, id, last = object, run, end
+		}
+	})
+	if err == nil && name == "" {
+		err = fmt.Errorf("%w: a history of %s %s", ErrNotFound, workflowID, runID)
+	}
+	if plain, failed := subjects.Unescape(id); runID == "" && failed == nil {
+		id = plain
+	}
+	return name, cmp.Or(runID, id), err
+}
+
+// Save writes an execution: its history, what says that there are entries like its own, and then its entry. Each is read back.
 func (b *Bucket) Save(ctx context.Context, a *Archived) error {
 	if err := b.Put(ctx, a.Entry.History, a.History); err != nil {
 		return err
 	}
+	for _, name := range a.shelves {
+		if b.isKnown(name) {
+			continue
+		}
+		if err := b.Put(ctx, name, []byte("{}")); err != nil {
+			return err
+		}
+		b.knows(name)
+	}
 	return b.Put(ctx, a.Object, a.Index)
+}
+
+// maxKnown is how many names a bucket remembers that it has written.
+const maxKnown = 10_000
+
+func (b *Bucket) isKnown(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.known[name]
+}
+
+func (b *Bucket) knows(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil || len(b.known) == maxKnown {
+		b.known = map[string]bool{}
+	}
+	b.known[name] = true
 }
 
 // Entry reads the entry with a name.

@@ -86,7 +86,7 @@ func TestS3(t *testing.T) {
 	a, err := archive.Encode("default", info, events)
 	require.NoError(t, err)
 	require.NoError(t, in.Save(t.Context(), a))
-	require.Len(t, of.objects, 2)
+	require.Len(t, of.objects, 5, "history, entry, and what names its day, type and hour")
 	days, err := in.Days(t.Context(), "default")
 	require.NoError(t, err)
 	require.Equal(t, []string{"2026-11-28"}, days)

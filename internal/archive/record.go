@@ -82,6 +82,8 @@ type Archived struct {
 	// Index is the entry, encoded, and Object the name of its object.
 	Index  []byte
 	Object string
+	// shelves are the names of the objects that say that there are entries like this one.
+	shelves []string
 }
 
 // Encode encodes an execution of a namespace that has ended. The error wraps [ErrIncomplete] if the events are not all that it has.
@@ -95,10 +97,11 @@ func Encode(namespace string, info *workflowpb.WorkflowExecutionInfo, events []*
 	}
 	run := info.GetExecution()
 	a := &Archived{History: history, Entry: &Entry{
-		Execution: info, History: HistoryName(namespace, run.GetWorkflowId(), run.GetRunId()),
+		Execution: info, History: historyName(namespace, run.GetWorkflowId(), run.GetRunId(), info.GetCloseTime().AsTime()),
 		Bytes: int64(len(history)), SHA256: Digest(history), Events: len(events),
 	}}
-	a.Object = a.Entry.Name(namespace).Object()
+	name := a.Entry.Name(namespace)
+	a.Object, a.shelves = name.Object(), name.shelves()
 	a.Index, err = a.Entry.Marshal()
 	return a, err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func (a *app) archiveGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get ID [flags]",
 		Short: "Show the history of an archived workflow",
-		Long: `Shows the history of an archived workflow: of the run that was archived last, unless
+		Long: `Shows the history of an archived workflow: of the run that ended last, unless
 --run-id names one. With -o json it is Temporal's JSON of a history, which its SDKs
 replay.`,
 		Example: `  carillon archive get order-17
@@ -223,35 +224,49 @@ func (a *app) archivedHistory(
 func (a *app) archiveVerifyCommand() *cobra.Command {
 	var filter archiveFilter
 	var output outputFlag
+	var from string
 	cmd := &cobra.Command{
 		Use:   "verify [flags]",
 		Short: "Read archived workflows, and compare them with their digests",
 		Long: `Reads the history of each archived workflow, and compares it with the digest that was
-stored when it was written. The exit code is 1 if one is damaged or missing.`,
+stored when it was written. The exit code is 1 if one is damaged or missing.
+
+It goes through the archive in parts of some seconds. If one of them fails, --continue
+goes on behind the last one that did not.`,
 		Example: `  carillon archive verify --day 2026-11-28
   carillon archive verify -o json | jq '.damaged'`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := a.verifyArchived(cmd.Context(), &filter)
-			if err != nil {
-				return err
-			}
-			if err := a.print(output, found, func(w io.Writer) error { return printVerified(w, found) }); err != nil {
-				return err
-			}
-			if len(found.Damaged) > 0 {
-				return errDamaged
-			}
-			return nil
+			found, err := a.verifyArchived(cmd.Context(), &filter, from)
+			return a.printVerified(output, found, err)
 		},
 	}
 	filter.define(cmd)
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		flags.StringVar(&from, "continue", "", "go on with the `PART` that an earlier command could not verify")
+	})
 	output.define(cmd)
 	return cmd
 }
 
-// printVerified prints what a verification has found.
-func printVerified(w io.Writer, found *archive.Verified) error {
+// printVerified prints what a verification has found before it failed, if it did.
+func (a *app) printVerified(output outputFlag, found *archive.Verified, failed error) error {
+	if failed != nil && (found == nil || found.Executions == 0) {
+		return failed
+	}
+	if err := a.print(output, found, func(w io.Writer) error { return writeVerified(w, found) }); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		return withHint(failed, "go on with --continue %s", base64.RawURLEncoding.EncodeToString(found.Next))
+	case len(found.Damaged) > 0:
+		return errDamaged
+	}
+	return nil
+}
+
+func writeVerified(w io.Writer, found *archive.Verified) error {
 	for _, damaged := range found.Damaged {
 		if _, err := fmt.Fprintf(w, "damaged: %s %s: %s\n", damaged.WorkflowID, damaged.RunID, damaged.Reason); err != nil {
 			return err
@@ -261,12 +276,15 @@ func printVerified(w io.Writer, found *archive.Verified) error {
 	return err
 }
 
-// verifyArchived verifies page after page.
-func (a *app) verifyArchived(ctx context.Context, filter *archiveFilter) (found *archive.Verified, err error) {
+// verifyArchived verifies page after page, from one on. With an error, it returns what it has found before, and where to go on.
+func (a *app) verifyArchived(ctx context.Context, filter *archiveFilter, from string) (found *archive.Verified, err error) {
 	found = &archive.Verified{}
 	request, err := filter.request(a.global.namespace)
 	if err != nil {
 		return nil, err
+	}
+	if request.NextPageToken, err = base64.RawURLEncoding.DecodeString(from); err != nil {
+		return nil, usagef("--continue: %q is not what an earlier command has named", from)
 	}
 	err = a.askArchive(ctx, func(ask func(string, proto.Message, proto.Message) error) error {
 		for {
@@ -280,9 +298,10 @@ func (a *app) verifyArchived(ctx context.Context, filter *archiveFilter) (found 
 			}
 			found.Executions += page.Executions
 			found.Damaged = append(found.Damaged, page.Damaged...)
-			if request.NextPageToken = page.Next; len(page.Next) == 0 {
+			if found.Next = page.Next; len(page.Next) == 0 {
 				return nil
 			}
+			request.NextPageToken = page.Next
 		}
 	})
 	return found, err

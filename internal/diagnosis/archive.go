@@ -40,18 +40,11 @@ func (g *gatherer) archive(ctx context.Context, cluster *kv.Cluster, names []str
 	}
 	of := &Archive{}
 	for i := range records {
-		switch {
-		case records[i].Unreadable:
-			of.Unreadable = append(of.Unreadable, records[i].Name)
-		case records[i].Limits.Archive != "":
-			of.Namespaces = append(of.Namespaces, records[i].Name)
-		}
+		of.note(records[i].Name, records[i].Limits.Archive != "", records[i].Unreadable)
 	}
 	if len(of.Namespaces) == 0 && len(of.Unreadable) == 0 {
 		return
 	}
-	slices.Sort(of.Namespaces)
-	slices.Sort(of.Unreadable)
 	record, err := kv.GetJSON[progress.Status](ctx, cluster, subjects.KeyArchiver)
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		g.problem("archive", err)
@@ -59,6 +52,18 @@ func (g *gatherer) archive(ctx context.Context, cluster *kv.Cluster, names []str
 	}
 	of.Status = record.Value
 	g.facts.Archive = of
+}
+
+// note notes what is known of a namespace.
+func (a *Archive) note(name string, asks, unreadable bool) {
+	switch {
+	case unreadable:
+		a.Unreadable = append(a.Unreadable, name)
+	case asks:
+		a.Namespaces = append(a.Namespaces, name)
+	}
+	slices.Sort(a.Namespaces)
+	slices.Sort(a.Unreadable)
 }
 
 // checkArchive judges the archives of an installation whose namespaces ask for some.
