@@ -99,21 +99,36 @@ func (w *WorkflowLoad) words() string {
 }
 
 func measureWorkflows(ctx context.Context, s *session) error {
-	if w := workloadOf(s.Kind); w.measure != nil {
-		return w.measure(ctx, s)
+	before, err := s.traffic(ctx)
+	if err != nil {
+		return err
 	}
+	if w := workloadOf(s.Kind); w.measure != nil {
+		err = w.measure(ctx, s)
+	} else {
+		err = s.measureLoads(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := s.traffic(ctx)
+	s.result.RawBytes = after.journalSize(before) // the raw puts are then as large
+	return err
+}
+
+// measureLoads measures one kind of workflow, or all, under several loads.
+func (s *session) measureLoads(ctx context.Context) error {
 	kinds := []string{s.Kind}
 	if s.Kind == KindAll {
 		kinds = loadKinds
 	}
 	return s.withWorker(ctx, func(c sdkclient.Client) error {
-		from, to, err := s.during(ctx, func() (err error) {
+		_, _, err := s.during(ctx, func() (err error) {
 			for i := 0; i < len(kinds) && err == nil; i++ {
 				err = s.measureKind(ctx, c, kinds[i])
 			}
 			return err
 		})
-		s.result.RawBytes = to.traffic.journalSize(from.traffic)
 		return err
 	})
 }

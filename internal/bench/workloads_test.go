@@ -43,6 +43,7 @@ func TestEveryWorkload(t *testing.T) {
 				assert.True(t, r.OK(), "%+v", r)
 				assert.Positive(t, r.Due)
 				assert.Equal(t, foreign, r.RawPuts == 0, "raw puts need the server that stores them")
+				assert.Equal(t, foreign, r.RawBytes == 0, "they are as large as the entries of the run")
 				checkWorkload(t, r, foreign)
 				var text strings.Builder
 				require.NoError(t, r.Write(&text))
