@@ -11,6 +11,8 @@
 // History removes a run only if the stored progress says that it is safe. So a crash between any two steps repeats work and loses nothing: names and
 // contents follow from the execution alone.
 //
+// It also reads the events of the schedules of the namespace, part by part, and archives them before their stream removes them ([eventFollow]).
+//
 // If the bucket does not take an object, nothing behind it is tried, and the page comes again after a pause. A run that cannot be read for a reason of
 // its own is left behind and tried again every minute. It stays where it is until it is archived.
 //

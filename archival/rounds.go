@@ -55,6 +55,8 @@ func (r *rounds) begin(ctx context.Context, asking map[string]string) {
 		if _, asks := asking[at.namespace]; !asks && !r.busy[at.namespace] {
 			delete(r.follows, at)
 			r.state.forget(at)
+			delete(r.events, at.namespace)
+			r.state.forget(place{at.namespace, noShard})
 		}
 	}
 	for namespace, address := range asking {
@@ -62,9 +64,9 @@ func (r *rounds) begin(ctx context.Context, asking map[string]string) {
 			continue
 		}
 		r.busy[namespace] = true
-		follows := r.followsOf(namespace, address)
+		follows, events := r.followsOf(namespace, address), r.eventsOf(namespace, address)
 		go func() {
-			more, err := r.archive(ctx, namespace, address, follows)
+			more, err := r.archive(ctx, follows, events)
 			r.results <- outcome{namespace, more, err}
 		}()
 	}
@@ -98,9 +100,18 @@ func (s *Service) followsOf(namespace, address string) []*follow {
 	return all
 }
 
-// archive archives what there is of a namespace: of all shards, one after the other. A shard that fails does not keep the others, unless the bucket hangs.
-func (s *Service) archive(ctx context.Context, namespace, address string, follows []*follow) (more bool, err error) {
-	in, err := s.buckets.use(ctx, address)
+// eventsOf returns the follow of the events of the schedules of a namespace.
+func (s *Service) eventsOf(namespace, address string) *eventFollow {
+	if known := s.events[namespace]; known == nil || known.address != address {
+		s.events[namespace] = &eventFollow{Service: s, namespace: namespace, address: address}
+	}
+	return s.events[namespace]
+}
+
+// archive archives what there is of a namespace: of all shards, one after the other, and the events of its schedules. A shard that fails does not keep the
+// others, unless the bucket hangs.
+func (s *Service) archive(ctx context.Context, follows []*follow, events *eventFollow) (more bool, err error) {
+	in, err := s.buckets.use(ctx, events.address)
 	if err != nil {
 		return false, err
 	}
@@ -109,10 +120,17 @@ func (s *Service) archive(ctx context.Context, namespace, address string, follow
 		left, failed := f.round(ctx, in)
 		more = more || left
 		if failed != nil {
-			err = fmt.Errorf("namespace %s, shard %d: %w", namespace, f.shard, failed)
+			err = fmt.Errorf("namespace %s, shard %d: %w", f.namespace, f.shard, failed)
 		}
 		if errors.Is(failed, errSilent) {
 			break
+		}
+	}
+	if !errors.Is(err, errSilent) {
+		left, failed := events.round(ctx, in)
+		more = more || left
+		if failed != nil {
+			err = fmt.Errorf("namespace %s, events of schedules: %w", events.namespace, failed)
 		}
 	}
 	if err != nil {

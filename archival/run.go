@@ -47,7 +47,7 @@ func (s *Service) archiveRun(ctx context.Context, in *bucket, key schedule.Key, 
 		return "", err
 	}
 	defer s.held.Release(room)
-	events, err := s.events(ctx, key.Namespace, run)
+	events, err := s.historyOf(ctx, key.Namespace, run)
 	if err != nil {
 		return unread(err)
 	}
@@ -75,8 +75,8 @@ func (s *Service) write(
 	return "", nil
 }
 
-// events reads the history of a run.
-func (s *Service) events(ctx context.Context, namespace string, run *commonpb.WorkflowExecution) (all []*historypb.HistoryEvent, err error) {
+// historyOf reads the history of a run.
+func (s *Service) historyOf(ctx context.Context, namespace string, run *commonpb.WorkflowExecution) (all []*historypb.HistoryEvent, err error) {
 	request := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: namespace, Execution: run}
 	for {
 		limited, cancel := context.WithTimeout(ctx, readLimit)

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -88,6 +89,10 @@ func (r reading) answer(ctx context.Context, verb string, data []byte) (proto.Me
 		return answer(ctx, data, &workflowservice.ListArchivedWorkflowExecutionsRequest{}, r.list)
 	case subjects.VerbVerifyArchived:
 		return answer(ctx, data, &workflowservice.ListArchivedWorkflowExecutionsRequest{}, r.verify)
+	case subjects.VerbListSchedules:
+		return answer(ctx, data, &wrapperspb.BytesValue{}, r.listSchedules)
+	case subjects.VerbScheduleEvents:
+		return answer(ctx, data, &wrapperspb.BytesValue{}, r.scheduleEvents)
 	}
 	return nil, serviceerror.NewUnimplemented(fmt.Sprintf("an archive has no %q", verb))
 }

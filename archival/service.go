@@ -43,8 +43,9 @@ type Service struct {
 	pages   pages
 	ready   chan struct{}
 
-	// follows are the journals that this process reads, as long as it has its turn.
+	// follows are the journals that this process reads, as long as it has its turn, and events the events of the schedules of each namespace.
 	follows map[place]*follow
+	events  map[string]*eventFollow
 }
 
 // place is a namespace in a shard.
@@ -70,7 +71,7 @@ func New(config Config) (*Service, error) {
 		runs:  rate.NewLimiter(rate.Limit(config.RunsPerSecond), max(1, int(config.RunsPerSecond))),
 		bytes: rate.NewLimiter(rate.Limit(config.BytesPerSecond), max(1, int(config.BytesPerSecond))),
 		held:  semaphore.NewWeighted(maxHeld), ready: make(chan struct{}),
-		follows: map[place]*follow{}, state: newState(),
+		follows: map[place]*follow{}, events: map[string]*eventFollow{}, state: newState(),
 	}, nil
 }
 
@@ -129,7 +130,7 @@ func (s *Service) turn(ctx context.Context, turn *turn) {
 		s.log.WarnContext(ctx, "it is not known which process archives", "error", err)
 	}
 	if !held {
-		s.follows = map[place]*follow{}
+		s.follows, s.events = map[place]*follow{}, map[string]*eventFollow{}
 		s.state.clear()
 		return
 	}

@@ -227,6 +227,9 @@ func (b *bundle) await(what string, is func() bool) {
 func (b *bundle) status() progress.Status {
 	b.Helper()
 	record, err := kv.GetJSON[progress.Status](b.Context(), kv.NewCluster(b.js, b.names), subjects.KeyArchiver)
+	if errors.Is(err, kv.ErrNotFound) {
+		return progress.Status{} // it has said nothing yet
+	}
 	require.NoError(b, err)
 	return record.Value
 }

@@ -14,6 +14,10 @@ const (
 	VerbListArchived           = "list"
 	// VerbVerifyArchived takes a ListArchivedWorkflowExecutions. The answer is an archive.Verified as JSON, in a google.protobuf.BytesValue.
 	VerbVerifyArchived = "verify"
+	// VerbListSchedules and VerbScheduleEvents take an archive.EventsRequest and answer an archive.EventsPage, each as JSON in a google.protobuf.BytesValue: of
+	// which schedules there are events, and the events of one.
+	VerbListSchedules  = "list-schedules"
+	VerbScheduleEvents = "schedule-events"
 )
 
 // keyArchived begins the keys of the records that say how far a namespace has been archived.
@@ -27,7 +31,10 @@ func ArchivedKey(namespace string, shard int) string {
 	return keyArchived + namespace + "." + strconv.Itoa(shard)
 }
 
-// ArchivedKeys matches the keys that ArchivedKey makes for a namespace, or for all if it is "*".
+// ArchivedEventsKey is the KV key of how far the events of the schedules of a namespace have been archived: archived.<namespace>.events.
+func ArchivedEventsKey(namespace string) string { return keyArchived + namespace + ".events" }
+
+// ArchivedKeys matches the keys that ArchivedKey and ArchivedEventsKey make for a namespace, or for all if it is "*".
 func ArchivedKeys(namespace string) string { return keyArchived + namespace + ".*" }
 
 // ArchiveFolderKey is the KV key of the mark of a folder with archives: archive-folder.<path>.

@@ -18,6 +18,11 @@
 //
 // Names and contents follow from the execution alone. To write them again does no harm.
 //
+// The events of schedules are in two kinds of objects. Sequence is where a part of their stream begins, which is archived at once:
+//
+//	<namespace>/schedules/<schedule>/<day>_<sequence>.json    the events of a schedule and a day in a part
+//	<namespace>/schedule-days/<day>/<sequence>.json           of which schedules there are events of a day in a part
+//
 // [Open] opens a bucket by its URL. The package may import subjects, internal/archive/objectstore and internal/bus. It knows no journal, and must
 // never decide what is archived or removed.
 package archive

@@ -118,16 +118,27 @@ func explainArchive(err error) error {
 func (a *app) archiveListCommand() *cobra.Command {
 	var filter archiveFilter
 	var output outputFlag
+	var kind archiveKind
 	limit := defaultWorkflows
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
-		Short: "List archived workflows, the last day first",
+		Short: "List archived workflows or events of schedules, the last day first",
+		Long: `Lists archived workflows, the last day first; or, with --of schedule, of which
+schedules there are archived events. Then --type is a kind of events, such as completed.`,
 		Example: `  carillon archive list --day 2026-11-28 --type Order
+  carillon archive list --of schedule --day 2026-11-28
   carillon archive list --query "ExecutionStatus = 'Failed'" --limit 100`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxWorkflows {
 				return usagef("--limit: %d is out of range: use 1 to %d", limit, maxWorkflows)
+			}
+			schedules, err := kind.isSchedule(map[string]string{"query": filter.query})
+			switch {
+			case err != nil:
+				return err
+			case schedules:
+				return a.listEvents(cmd.Context(), output, &filter, limit)
 			}
 			all, err := a.listArchived(cmd.Context(), &filter, limit)
 			if err != nil {
@@ -140,6 +151,7 @@ func (a *app) archiveListCommand() *cobra.Command {
 		},
 	}
 	filter.define(cmd)
+	kind.define(cmd)
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) { flags.IntVar(&limit, "limit", defaultWorkflows, "the first `N` only") })
 	output.defineList(cmd)
 	return cmd
@@ -171,16 +183,28 @@ func (a *app) listArchived(ctx context.Context, filter *archiveFilter, limit int
 func (a *app) archiveGetCommand() *cobra.Command {
 	var output outputFlag
 	var run runFlag
+	var kind archiveKind
+	var day string
 	cmd := &cobra.Command{
 		Use:   "get ID [flags]",
-		Short: "Show the history of an archived workflow",
+		Short: "Show the history of an archived workflow, or of a schedule",
 		Long: `Shows the history of an archived workflow: of the run that ended last, unless
 --run-id names one. With -o json it is Temporal's JSON of a history, which its SDKs
-replay.`,
+replay. With --of schedule, it shows the archived events of a schedule.`,
 		Example: `  carillon archive get order-17
+  carillon archive get nightly --of schedule --day 2026-11-28
   carillon archive get order-17 -o json > history.json`,
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			schedules, err := kind.isSchedule(map[string]string{"run-id": run.id})
+			switch {
+			case err != nil:
+				return err
+			case schedules:
+				return a.getEvents(cmd.Context(), output, args[0], day)
+			case day != "":
+				return usagef("--day is for --of schedule only")
+			}
 			events, err := a.archivedHistory(cmd.Context(), &workflowservice.GetWorkflowExecutionHistoryRequest{
 				Namespace: a.global.namespace, Execution: run.of(args[0]),
 			})
@@ -192,6 +216,10 @@ replay.`,
 		},
 	}
 	run.define(cmd)
+	kind.define(cmd)
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		flags.StringVar(&day, "day", "", "the events of a schedule on `DAY` in UTC, such as 2026-11-28")
+	})
 	output.define(cmd)
 	return cmd
 }

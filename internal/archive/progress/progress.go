@@ -1,7 +1,8 @@
 // Package progress says how far the closed executions of a namespace have been archived. The pool history removes a run of a namespace that asks for an
 // archive only if this says that the run is safe.
 //
-// There is a record for each namespace and shard, in the cluster bucket. Only the role archival writes it.
+// There is a record for each namespace and shard, and one for the events of the schedules of each namespace, in the cluster bucket. Only the role archival
+// writes them.
 //
 // The package may import kv and subjects. It must never look into a journal, nor decide what is archived.
 package progress
@@ -81,17 +82,31 @@ func (r *Records) Progress(ctx context.Context, namespace string, shard int) (Pr
 
 // Get is Progress, with the revision of the record; 0 if there is none.
 func (r *Records) Get(ctx context.Context, namespace string, shard int) (Progress, uint64, error) {
-	record, err := kv.GetJSON[Progress](ctx, r.cluster, subjects.ArchivedKey(namespace, shard))
-	if errors.Is(err, kv.ErrNotFound) || errors.Is(err, kv.ErrCorrupt) {
-		return Progress{}, record.Revision, nil
-	}
-	return record.Value, record.Revision, err
+	return r.get(ctx, subjects.ArchivedKey(namespace, shard))
 }
 
 // Put writes a record that was last written at a revision; 0 means that there must be none. It returns the new revision. The error is kv.ErrConflict if
 // the stored revision differs.
 func (r *Records) Put(ctx context.Context, namespace string, shard int, p Progress, revision uint64) (uint64, error) {
 	return kv.PutJSON(ctx, r.cluster, subjects.ArchivedKey(namespace, shard), &p, revision)
+}
+
+// GetEvents is Get for the events of the schedules of a namespace: Through is a sequence in their stream, and At the newest time up to there.
+func (r *Records) GetEvents(ctx context.Context, namespace string) (Progress, uint64, error) {
+	return r.get(ctx, subjects.ArchivedEventsKey(namespace))
+}
+
+// PutEvents is Put for the events of the schedules of a namespace.
+func (r *Records) PutEvents(ctx context.Context, namespace string, p Progress, revision uint64) (uint64, error) {
+	return kv.PutJSON(ctx, r.cluster, subjects.ArchivedEventsKey(namespace), &p, revision)
+}
+
+func (r *Records) get(ctx context.Context, key string) (Progress, uint64, error) {
+	record, err := kv.GetJSON[Progress](ctx, r.cluster, key)
+	if errors.Is(err, kv.ErrNotFound) || errors.Is(err, kv.ErrCorrupt) {
+		return Progress{}, record.Revision, nil
+	}
+	return record.Value, record.Revision, err
 }
 
 // Status is what the process that archives says about itself, in the record subjects.KeyArchiver.

@@ -1,0 +1,185 @@
+package archival
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/carillon-scheduler/carillon/internal/archive"
+	"github.com/carillon-scheduler/carillon/internal/archive/progress"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// later is a clock that a test sets forward.
+type later struct{ by atomic.Int64 }
+
+func (l *later) now() time.Time { return time.Now().Add(time.Duration(l.by.Load())) }
+
+// happens stores an event of a schedule, and returns its ID.
+func (b *bundle) happens(id string, kind schedule.EventKind, at time.Time) string {
+	b.Helper()
+	key := schedule.Key{Namespace: space, ID: id}
+	e := schedule.Event{ID: fmt.Sprint(id, "-", kind, "-", at.UnixNano()), Time: at, Namespace: space, ScheduleID: id, Kind: kind}
+	data, err := json.Marshal(&e)
+	require.NoError(b, err)
+	require.NoError(b, natstest.Bus(b, b.js).Publish(b.Context(), &nats.Msg{Subject: b.names.Event(key, kind), Data: data}))
+	return e.ID
+}
+
+// archivedEvents asks the role for all pages.
+func (b *bundle) archivedEvents(verb string, request archive.EventsRequest) (all archive.EventsPage, err error) {
+	b.Helper()
+	for {
+		data, err := json.Marshal(&request)
+		require.NoError(b, err)
+		var answer wrapperspb.BytesValue
+		if err := b.askArchive(verb, wrapperspb.Bytes(data), &answer); err != nil {
+			return all, err
+		}
+		var page archive.EventsPage
+		require.NoError(b, json.Unmarshal(answer.Value, &page))
+		all.Schedules, all.Events = append(all.Schedules, page.Schedules...), append(all.Events, page.Events...)
+		if request.Next = page.Next; len(page.Next) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// eventIDs returns the IDs of the archived events of a schedule, in pages of a size.
+func (b *bundle) eventIDs(request archive.EventsRequest) (ids []string) {
+	b.Helper()
+	page, err := b.archivedEvents(subjects.VerbScheduleEvents, request)
+	require.NoError(b, err)
+	for _, data := range page.Events {
+		var e schedule.Event
+		require.NoError(b, json.Unmarshal(data, &e))
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// eventsThrough returns how far the events of the namespace are archived.
+func (b *bundle) eventsThrough() uint64 {
+	b.Helper()
+	p, _, err := progress.NewRecords(kv.NewCluster(b.js, b.names)).GetEvents(b.Context(), space)
+	require.NoError(b, err)
+	return p.Through
+}
+
+// TestEventsOfSchedules: events are archived when the first of them is old enough, by schedule and day; and further ones after that. They are found by
+// schedule, day and kind.
+func TestEventsOfSchedules(t *testing.T) {
+	t.Parallel()
+	b, clock := setup(t), &later{}
+	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
+	var want []string
+	for i := range 5 {
+		want = append(want, b.happens("daily/1", schedule.EventStarted, noon.Add(time.Duration(i)*6*time.Hour)))
+	}
+	want = append(want, b.happens("daily/1", schedule.EventCompleted, noon.Add(25*time.Hour)))
+	b.happens("other", schedule.EventStarted, noon)
+	require.NoError(t, natstest.Bus(t, b.js).Publish(t.Context(), &nats.Msg{Subject: b.names.Event(schedule.Key{Namespace: space, ID: "ruin"}, "started"), Data: []byte("?")}))
+	stop := b.run(func(config *Config) { config.Now = clock.now })
+	b.await("all are archived", func() bool { return b.eventsThrough() == 8 })
+	young := b.happens("daily/1", schedule.EventDeleted, time.Now())
+	first, second := archive.DayOf(noon), archive.DayOf(noon.AddDate(0, 0, 1))
+	for _, size := range []int{0, 1, 4} {
+		require.Equal(t, want, b.eventIDs(archive.EventsRequest{ScheduleID: "daily/1", Size: size}))
+	}
+	require.Equal(t, want[:2], b.eventIDs(archive.EventsRequest{ScheduleID: "daily/1", Day: first}))
+	require.Equal(t, want[5:], b.eventIDs(archive.EventsRequest{ScheduleID: "daily/1", Kind: "completed"}))
+	for _, size := range []int{0, 1} {
+		page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{Size: size})
+		require.NoError(t, err)
+		var days []string
+		for _, s := range page.Schedules {
+			days = append(days, s.Day+" "+s.ScheduleID)
+		}
+		require.Equal(t, []string{second + " ", second + " daily/1", first + " daily/1", first + " other"}, days)
+		require.Equal(t, map[string]int{"started": 3, "completed": 1}, page.Schedules[1].Kinds)
+	}
+	page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{Day: first, Kind: "started", ScheduleID: "other"})
+	require.NoError(t, err)
+	require.Len(t, page.Schedules, 1)
+	_, err = b.archivedEvents(subjects.VerbScheduleEvents, archive.EventsRequest{ScheduleID: "never"})
+	var missing *serviceerror.NotFound
+	require.ErrorAs(t, err, &missing)
+	require.EqualValues(t, 8, b.eventsThrough(), "an event is young")
+	stop()
+	clock.by.Store(int64(2 * partAge))
+	b.run(func(config *Config) { config.Now = clock.now })
+	b.await("it is archived as well", func() bool { return b.eventsThrough() == 9 })
+	require.Equal(t, append(want, young), b.eventIDs(archive.EventsRequest{ScheduleID: "daily/1"}))
+}
+
+// TestEventsAreWrittenAgain: a process that dies after any write leaves events that another one completes, each once.
+func TestEventsAreWrittenAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Now().Add(-2 * partAge)
+	want := map[string]string{}
+	for i := range 3 {
+		id := fmt.Sprint("s", i)
+		want[id] = b.happens(id, schedule.EventStarted, at)
+	}
+	for step := 1; step <= 4; step++ {
+		b.runUntil(step)
+		require.Zero(t, b.eventsThrough())
+	}
+	b.run()
+	b.await("all are archived", func() bool { return b.eventsThrough() == 3 })
+	for id, event := range want {
+		require.Equal(t, []string{event}, b.eventIDs(archive.EventsRequest{ScheduleID: id}))
+	}
+	page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{})
+	require.NoError(t, err)
+	require.Len(t, page.Schedules, 3)
+}
+
+// TestEventsWaitForTheBucket: what a bucket does not take is told, and archived when it does.
+func TestEventsWaitForTheBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.happens("s", schedule.EventStarted, time.Now().Add(-2*partAge))
+	var full atomic.Bool
+	full.Store(true)
+	b.run(func(config *Config) {
+		config.open = func(ctx context.Context, address string) (*archive.Bucket, error) {
+			opened, err := b.store.Open(ctx, address)
+			return archive.New(opened.Bucket, func(string) error {
+				if full.Load() {
+					return errors.New("the disk is full")
+				}
+				return nil
+			}), err
+		}
+	})
+	b.await("it is told", func() bool { return len(b.status().Waiting) == 1 })
+	require.Zero(t, b.eventsThrough())
+	full.Store(false)
+	b.await("it is archived", func() bool { return b.eventsThrough() == 1 })
+}
+
+// TestPartsOfEvents: a part begins while events are kept for several times as long, and one from the future does not keep it waiting.
+func TestPartsOfEvents(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, partAge, ageOf(&schedule.NamespaceLimits{}))
+	require.Equal(t, 10*time.Minute, ageOf(&schedule.NamespaceLimits{EventRetention: schedule.Duration(time.Hour)}))
+	require.Equal(t, partAge, ageOf(&schedule.NamespaceLimits{EventRetention: schedule.Duration(48 * time.Hour)}))
+	require.True(t, isYoung(noon, noon.Add(-time.Minute), time.Hour))
+	require.False(t, isYoung(noon, noon.Add(-time.Hour), time.Hour))
+	require.False(t, isYoung(noon, noon.Add(time.Hour), time.Hour))
+	require.False(t, isYoung(noon, time.Time{}, time.Hour))
+}
