@@ -50,7 +50,12 @@ func (s *session) restartAsleep(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	_, _, err = s.during(ctx, func() error { return s.until(ctx, "asleep", time.Now().Add(time.Duration(s.Duration))) })
+	return s.measureAsleep(ctx)
+}
+
+// measureAsleep measures while all workflows sleep.
+func (s *session) measureAsleep(ctx context.Context) error {
+	_, _, err := s.during(ctx, func() error { return s.until(ctx, "asleep", time.Now().Add(time.Duration(s.Duration))) })
 	s.noteMemory()
 	return err
 }
@@ -73,8 +78,7 @@ func measureSleepers(ctx context.Context, s *session) error {
 	}
 	s.workers.stop(processWorker)
 	if s.foreign() {
-		_, _, err = s.during(ctx, func() error { return s.until(ctx, "asleep", time.Now().Add(time.Duration(s.Duration))) })
-		s.noteMemory()
+		err = s.measureAsleep(ctx)
 	} else {
 		s.result.CreatedRSS = s.server(s.usages()).rss
 		err = s.restartAsleep(ctx)

@@ -116,14 +116,7 @@ func (s *session) beside(ctx context.Context, c sdkclient.Client, load string, i
 		defer close(done)
 		failed = do()
 	}()
-	s.startAtRate(ctx, c, m, id, func() bool {
-		select {
-		case <-done:
-			return false
-		default:
-			return true
-		}
-	})
+	s.startAtRate(ctx, c, m, id, func() bool { return !closed(done) })
 	<-done
 	if failed != nil {
 		return failed
@@ -131,6 +124,15 @@ func (s *session) beside(ctx context.Context, c sdkclient.Client, load string, i
 	m.within.to = time.Now()
 	s.note(ctx, m, m.figures())
 	return context.Cause(ctx)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // alone is [session.beside] with nothing else, for a time.

@@ -28,17 +28,7 @@ func measureHistory(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		_, _, err = s.during(ctx, func() error {
-			for _, length := range lengths(s.size()) {
-				if err := s.grow(ctx, c, id, length); err != nil {
-					return err
-				}
-				if err := s.stepAt(ctx, c, id, length); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		_, _, err = s.during(ctx, func() error { return s.growAndStep(ctx, c, id) })
 		if err == nil {
 			err = c.SignalWorkflow(ctx, id, "", signalName, nil)
 		}
@@ -48,6 +38,19 @@ func measureHistory(ctx context.Context, s *session) error {
 		s.result.count(1, 1)
 		return run.Get(ctx, nil)
 	})
+}
+
+// growAndStep measures steps at each length.
+func (s *session) growAndStep(ctx context.Context, c sdkclient.Client, id string) error {
+	for _, length := range lengths(s.size()) {
+		if err := s.grow(ctx, c, id, length); err != nil {
+			return err
+		}
+		if err := s.stepAt(ctx, c, id, length); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grow lets a history grow to a length, by activities that run at once.

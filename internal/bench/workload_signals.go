@@ -43,13 +43,18 @@ func (s *session) sendSignals(ctx context.Context, c sdkclient.Client, id string
 		return err
 	}
 	s.result.time("signals_sent", time.Since(began))
-	if failed := s.result.Operations["signal"].Errors; failed > 0 {
+	if s.result.Operations["signal"].Errors > 0 {
 		s.result.count(1, 0)
 		return nil // the workflow waits for signals that do not come
 	}
+	return s.awaitSignals(ctx, run, began)
+}
+
+// awaitSignals waits until a workflow has taken the signals that were sent since began.
+func (s *session) awaitSignals(ctx context.Context, run sdkclient.WorkflowRun, began time.Time) error {
 	s.config.Progress("waiting until it has taken them", 0, 0)
 	if err := run.Get(ctx, nil); err != nil {
-		return fmt.Errorf("bench: wait for %s: %w", id, err)
+		return fmt.Errorf("bench: wait for %s: %w", run.GetID(), err)
 	}
 	s.result.time("signals_taken", time.Since(began))
 	s.result.count(1, 1)
