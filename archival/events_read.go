@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -33,6 +34,37 @@ func (r reading) listSchedules(ctx context.Context, data *wrapperspb.BytesValue)
 	}}
 	next, err := all.walk(ctx, names)
 	return eventsPage(&archive.EventsPage{Schedules: all.found, Next: next}, err)
+}
+
+// verifySchedules reads archived events, and answers which of them are damaged or missing: an archive.Verified.
+func (r reading) verifySchedules(ctx context.Context, data *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
+	request, from, err := eventsRequest(data)
+	if err != nil {
+		return nil, err
+	}
+	names, err := r.bucket.EventIndexes(ctx, r.namespace, request.Day)
+	if err != nil {
+		return nil, err
+	}
+	var v archive.Verified
+	all := pager[archive.Events]{reading: r, from: from, most: maxList, read: r.bucket.EventIndex, wants: func(e *archive.Events) bool {
+		return request.ScheduleID == "" || e.ScheduleID == request.ScheduleID
+	}}
+	all.damaged = func(reason error) { v.Damaged = append(v.Damaged, archive.Damaged{Reason: reason.Error()}) }
+	all.verify = func(e *archive.Events) error {
+		err := r.bucket.VerifyEvents(ctx, e)
+		if errors.Is(err, archive.ErrDiffers) || errors.Is(err, archive.ErrNotFound) {
+			v.Damaged = append(v.Damaged, archive.Damaged{ScheduleID: e.ScheduleID, Reason: err.Error()})
+			return nil
+		}
+		return err
+	}
+	if v.Next, err = all.walk(ctx, names); err != nil {
+		return nil, err
+	}
+	v.Events = len(all.found)
+	answer, err := json.Marshal(&v)
+	return wrapperspb.Bytes(answer), err
 }
 
 // scheduleEvents answers archived events of a schedule, in their order: an archive.EventsPage with events.
@@ -98,14 +130,17 @@ type pager[T any] struct {
 	most  int
 	read  func(ctx context.Context, name string) ([]T, error)
 	wants func(*T) bool
-	found []T
-	room  int
+	// verify is called for each item that is wanted, and damaged for each object that is not what was written. Either may be nil.
+	verify  func(*T) error
+	damaged func(error)
+	found   []T
+	room    int
+	until   time.Time
 }
 
 // walk goes through objects, from the cursor on. It returns the token of the next page; empty if there is none.
 func (p *pager[T]) walk(ctx context.Context, names []string) (next []byte, err error) {
-	p.room = p.bytesOfPage()
-	until := p.config.Now().Add(lookTime)
+	p.room, p.until = p.bytesOfPage(), p.config.Now().Add(lookTime)
 	if p.from.Object != "" {
 		at := slices.Index(names, p.from.Object)
 		if at < 0 {
@@ -114,35 +149,62 @@ func (p *pager[T]) walk(ctx context.Context, names []string) (next []byte, err e
 		names = names[at:]
 	}
 	for n, name := range names {
-		if n > 0 && !p.config.Now().Before(until) {
+		if n > 0 && !p.config.Now().Before(p.until) {
 			return json.Marshal(eventCursor{Object: name})
 		}
-		items, err := p.read(ctx, name)
-		if err != nil && !errors.Is(err, archive.ErrNotFound) {
+		items, err := p.items(ctx, name)
+		if err != nil {
 			return nil, err
 		}
 		first := 0
 		if name == p.from.Object {
 			first = min(p.from.Items, len(items))
 		}
-		if i := p.take(items[first:]); i < len(items)-first {
+		i, err := p.take(items[first:])
+		if err != nil {
+			return nil, err
+		}
+		if i < len(items)-first {
 			return json.Marshal(eventCursor{Object: name, Items: first + i})
 		}
 	}
 	return nil, nil
 }
 
-// take takes items as far as there is room, and returns how many it has looked at.
-func (p *pager[T]) take(items []T) int {
+// items reads an object: none if it is gone, or if it is not what was written.
+func (p *pager[T]) items(ctx context.Context, name string) ([]T, error) {
+	items, err := p.read(ctx, name)
+	switch {
+	case errors.Is(err, archive.ErrNotFound):
+		return nil, nil
+	case errors.Is(err, archive.ErrDiffers):
+		p.log.ErrorContext(ctx, "events in an archive are damaged", "namespace", p.namespace, "error", err)
+		if p.damaged != nil {
+			p.damaged(err)
+		}
+		return nil, nil
+	}
+	return items, err
+}
+
+// take takes items as far as there is room, or time to verify them, and returns how many it has looked at.
+func (p *pager[T]) take(items []T) (int, error) {
 	for i := range items {
 		if !p.wants(&items[i]) {
 			continue
 		}
 		data, _ := json.Marshal(&items[i]) // it has been decoded from JSON
-		if p.room -= len(data); len(p.found) == p.most || p.room < 0 && len(p.found) > 0 {
-			return i
+		p.room -= len(data)
+		late := p.verify != nil && !p.config.Now().Before(p.until)
+		if len(p.found) == p.most || len(p.found) > 0 && (p.room < 0 || late) {
+			return i, nil
+		}
+		if p.verify != nil {
+			if err := p.verify(&items[i]); err != nil {
+				return i, err
+			}
 		}
 		p.found = append(p.found, items[i])
 	}
-	return len(items)
+	return len(items), nil
 }

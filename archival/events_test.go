@@ -148,6 +148,39 @@ func TestEventsAreWrittenAgain(t *testing.T) {
 	require.Len(t, page.Schedules, 3)
 }
 
+// TestVerifyEvents: events that are damaged or missing are found, and so is what says where they are.
+func TestVerifyEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 4 {
+		b.happens(fmt.Sprint("s", i), schedule.EventStarted, time.Now().Add(-2*partAge).AddDate(0, 0, -i))
+	}
+	b.run()
+	b.await("all are archived", func() bool { return b.eventsThrough() == 4 })
+	verified := func() (found archive.Verified) {
+		var answer wrapperspb.BytesValue
+		require.NoError(t, b.askArchive(subjects.VerbVerifySchedules, wrapperspb.Bytes([]byte("{}")), &answer))
+		require.NoError(t, json.Unmarshal(answer.Value, &found))
+		return found
+	}
+	require.Equal(t, archive.Verified{Events: 4}, verified())
+	in := b.bucket()
+	page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{})
+	require.NoError(t, err)
+	require.NoError(t, in.WriteAll(t.Context(), page.Schedules[0].Object, []byte("{}"), nil))
+	require.NoError(t, in.Delete(t.Context(), page.Schedules[1].Object))
+	names, err := in.EventIndexes(t.Context(), space, page.Schedules[3].Day)
+	require.NoError(t, err)
+	require.NoError(t, in.WriteAll(t.Context(), names[0], []byte("garbage"), nil))
+	found := verified()
+	require.Equal(t, 3, found.Events)
+	require.Len(t, found.Damaged, 3)
+	require.Equal(t, []string{"s0", "s1", ""}, []string{found.Damaged[0].ScheduleID, found.Damaged[1].ScheduleID, found.Damaged[2].ScheduleID})
+	page, err = b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{})
+	require.NoError(t, err, "others are listed")
+	require.Len(t, page.Schedules, 3)
+}
+
 // TestEventsWaitForTheBucket: what a bucket does not take is told, and archived when it does.
 func TestEventsWaitForTheBucket(t *testing.T) {
 	t.Parallel()

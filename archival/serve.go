@@ -91,6 +91,8 @@ func (r reading) answer(ctx context.Context, verb string, data []byte) (proto.Me
 		return answer(ctx, data, &workflowservice.ListArchivedWorkflowExecutionsRequest{}, r.verify)
 	case subjects.VerbListSchedules:
 		return answer(ctx, data, &wrapperspb.BytesValue{}, r.listSchedules)
+	case subjects.VerbVerifySchedules:
+		return answer(ctx, data, &wrapperspb.BytesValue{}, r.verifySchedules)
 	case subjects.VerbScheduleEvents:
 		return answer(ctx, data, &wrapperspb.BytesValue{}, r.scheduleEvents)
 	}

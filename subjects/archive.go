@@ -18,6 +18,8 @@ const (
 	// which schedules there are events, and the events of one.
 	VerbListSchedules  = "list-schedules"
 	VerbScheduleEvents = "schedule-events"
+	// VerbVerifySchedules takes an archive.EventsRequest, too, and answers as VerbVerifyArchived does.
+	VerbVerifySchedules = "verify-schedules"
 )
 
 // keyArchived begins the keys of the records that say how far a namespace has been archived.

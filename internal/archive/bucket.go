@@ -245,28 +245,36 @@ func (b *Bucket) Entry(ctx context.Context, object string) (*Entry, error) {
 // Verify reads the history of an entry, and compares it with what the entry says. The error is or wraps [ErrNotFound], [ErrDiffers], or one of the
 // store.
 func (b *Bucket) Verify(ctx context.Context, e *Entry) error {
-	data, err := b.Get(ctx, e.History)
-	if err != nil {
-		return err
-	}
-	if int64(len(data)) != e.Bytes || Digest(data) != e.SHA256 {
-		return fmt.Errorf("%w: %s", ErrDiffers, e.History)
-	}
-	return nil
+	return b.verify(ctx, e.History, e.Bytes, e.SHA256)
 }
 
-// Verified is what the verification of some executions has found.
+// VerifyEvents is Verify for events of a schedule.
+func (b *Bucket) VerifyEvents(ctx context.Context, e *Events) error {
+	return b.verify(ctx, e.Object, e.Bytes, e.SHA256)
+}
+
+func (b *Bucket) verify(ctx context.Context, name string, bytes int64, digest string) error {
+	data, err := b.Get(ctx, name)
+	if err == nil && (int64(len(data)) != bytes || Digest(data) != digest) {
+		err = fmt.Errorf("%w: %s", ErrDiffers, name)
+	}
+	return err
+}
+
+// Verified is what the verification of some executions, or of some events of schedules, has found.
 type Verified struct {
-	// Executions is how many were read.
+	// Executions is how many executions were read, and Events how many objects with events of schedules.
 	Executions int       `json:"executions"`
+	Events     int       `json:"events,omitempty"`
 	Damaged    []Damaged `json:"damaged,omitempty"`
 	// Next is the token of the next page; empty if there is none.
 	Next []byte `json:"next,omitempty"`
 }
 
-// Damaged is an execution whose history or entry is not what was written.
+// Damaged is an execution whose history or entry is not what was written, or a schedule whose events are not.
 type Damaged struct {
-	WorkflowID string `json:"workflowId"`
-	RunID      string `json:"runId"`
+	WorkflowID string `json:"workflowId,omitempty"`
+	RunID      string `json:"runId,omitempty"`
+	ScheduleID string `json:"scheduleId,omitempty"`
 	Reason     string `json:"reason"`
 }

@@ -108,7 +108,10 @@ func explainArchive(err error) error {
 	err = schedule.Errorf(code, "%s", told.Message())
 	switch code {
 	case schedule.CodeUnavailable:
-		return withHint(err, "start one of them with carillon server or carillon archival")
+		if strings.Contains(told.Message(), "nobody answers") {
+			return withHint(err, "start carillon server or carillon archival")
+		}
+		return withHint(err, "carillon cluster health says more")
 	case schedule.CodeNotFound:
 		return withHint(err, "carillon archive list shows what is archived; --namespace chooses a namespace")
 	}
@@ -252,12 +255,14 @@ func (a *app) archivedHistory(
 func (a *app) archiveVerifyCommand() *cobra.Command {
 	var filter archiveFilter
 	var output outputFlag
+	var kind archiveKind
 	var from string
 	cmd := &cobra.Command{
 		Use:   "verify [flags]",
-		Short: "Read archived workflows, and compare them with their digests",
+		Short: "Read archived workflows or events of schedules, and compare them with their digests",
 		Long: `Reads the history of each archived workflow, and compares it with the digest that was
-stored when it was written. The exit code is 1 if one is damaged or missing.
+stored when it was written; or, with --of schedule, the events of schedules. The exit
+code is 1 if one is damaged or missing.
 
 It goes through the archive in parts of some seconds. If one of them fails, --continue
 goes on behind the last one that did not.`,
@@ -265,11 +270,20 @@ goes on behind the last one that did not.`,
   carillon archive verify -o json | jq '.damaged'`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := a.verifyArchived(cmd.Context(), &filter, from)
+			verify := a.verifyArchived
+			schedules, err := kind.isSchedule(map[string]string{"query": filter.query, "type": filter.workflowType})
+			switch {
+			case err != nil:
+				return err
+			case schedules:
+				verify = a.verifyEvents
+			}
+			found, err := verify(cmd.Context(), &filter, from)
 			return a.printVerified(output, found, err)
 		},
 	}
 	filter.define(cmd)
+	kind.define(cmd)
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
 		flags.StringVar(&from, "continue", "", "go on with the `PART` that an earlier command could not verify")
 	})
@@ -279,7 +293,7 @@ goes on behind the last one that did not.`,
 
 // printVerified prints what a verification has found before it failed, if it did.
 func (a *app) printVerified(output outputFlag, found *archive.Verified, failed error) error {
-	if failed != nil && (found == nil || found.Executions == 0) {
+	if failed != nil && (found == nil || len(found.Next) == 0) {
 		return failed
 	}
 	if err := a.print(output, found, func(w io.Writer) error { return writeVerified(w, found) }); err != nil {
@@ -296,40 +310,54 @@ func (a *app) printVerified(output outputFlag, found *archive.Verified, failed e
 
 func writeVerified(w io.Writer, found *archive.Verified) error {
 	for _, damaged := range found.Damaged {
-		if _, err := fmt.Fprintf(w, "damaged: %s %s: %s\n", damaged.WorkflowID, damaged.RunID, damaged.Reason); err != nil {
+		what := strings.TrimSpace(damaged.ScheduleID + " " + damaged.WorkflowID + " " + damaged.RunID)
+		if _, err := fmt.Fprintf(w, "damaged: %s: %s\n", what, damaged.Reason); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d verified, %d damaged\n", found.Executions, len(found.Damaged))
+	_, err := fmt.Fprintf(w, "%d verified, %d damaged\n", found.Executions+found.Events, len(found.Damaged))
 	return err
 }
 
 // verifyArchived verifies page after page, from one on. With an error, it returns what it has found before, and where to go on.
 func (a *app) verifyArchived(ctx context.Context, filter *archiveFilter, from string) (found *archive.Verified, err error) {
-	found = &archive.Verified{}
 	request, err := filter.request(a.global.namespace)
 	if err != nil {
 		return nil, err
 	}
-	if request.NextPageToken, err = base64.RawURLEncoding.DecodeString(from); err != nil {
+	return a.verifyAll(ctx, subjects.VerbVerifyArchived, from, func(next []byte) (proto.Message, error) {
+		request.NextPageToken = next
+		return request, nil
+	})
+}
+
+// verifyAll verifies page after page, from one on. request makes that for the page of a token.
+func (a *app) verifyAll(
+	ctx context.Context, verb, from string, request func(next []byte) (proto.Message, error),
+) (found *archive.Verified, err error) {
+	found = &archive.Verified{}
+	if found.Next, err = base64.RawURLEncoding.DecodeString(from); err != nil {
 		return nil, usagef("--continue: %q is not what an earlier command has named", from)
 	}
 	err = a.askArchive(ctx, func(ask func(string, proto.Message, proto.Message) error) error {
 		for {
-			var data wrapperspb.BytesValue
 			var page archive.Verified
-			if err := ask(subjects.VerbVerifyArchived, request, &data); err != nil {
+			var answer wrapperspb.BytesValue
+			question, err := request(found.Next)
+			if err == nil {
+				err = ask(verb, question, &answer)
+			}
+			if err == nil {
+				err = json.Unmarshal(answer.Value, &page)
+			}
+			if err != nil {
 				return err
 			}
-			if err := json.Unmarshal(data.Value, &page); err != nil {
-				return err
-			}
-			found.Executions += page.Executions
+			found.Executions, found.Events = found.Executions+page.Executions, found.Events+page.Events
 			found.Damaged = append(found.Damaged, page.Damaged...)
 			if found.Next = page.Next; len(page.Next) == 0 {
 				return nil
 			}
-			request.NextPageToken = page.Next
 		}
 	})
 	return found, err

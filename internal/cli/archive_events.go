@@ -85,6 +85,17 @@ func eventsPage(verb string, request *archive.EventsRequest, ask func(string, pr
 	return page, json.Unmarshal(answer.Value, page)
 }
 
+// verifyEvents is verifyArchived for the events of schedules.
+func (a *app) verifyEvents(ctx context.Context, filter *archiveFilter, from string) (*archive.Verified, error) {
+	if _, err := archive.ParseDay(filter.day); err != nil && filter.day != "" {
+		return nil, usagef("--day: %q is not a day such as 2026-11-28", filter.day)
+	}
+	return a.verifyAll(ctx, subjects.VerbVerifySchedules, from, func(next []byte) (proto.Message, error) {
+		data, err := json.Marshal(archive.EventsRequest{ScheduleID: filter.id, Day: filter.day, Next: next})
+		return wrapperspb.Bytes(data), err
+	})
+}
+
 // listEvents prints of which schedules there are archived events.
 func (a *app) listEvents(ctx context.Context, output outputFlag, filter *archiveFilter, limit int) error {
 	all := []archive.Events{}
