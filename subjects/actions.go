@@ -92,6 +92,9 @@ func (n Names) callbackAnchor(shard string) string { return n.prefix + ".anchor.
 // Anchors matches all anchors.
 func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
 
+// IsAnchor reports whether a subject is that of an anchor.
+func (n Names) IsAnchor(subject string) bool { return strings.HasPrefix(subject, n.prefix+".anchor.") }
+
 // AnchorOf returns the subject of the anchor of the stream that stores a task, a timer, a completion, a start request or a
 // task of the backlog. ok is false for any other subject.
 func AnchorOf(subject string) (anchor string, ok bool) {

@@ -40,6 +40,7 @@ const (
 	GroupState      Group = "State and timers"
 	GroupNATS       Group = "NATS and JetStream"
 	GroupUpkeep     Group = "Search, consistency and jobs"
+	GroupSites      Group = "Two sites"
 	GroupWatched    Group = "Watched schedules"
 )
 

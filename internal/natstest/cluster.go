@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,6 +26,9 @@ type ClusterT struct {
 	dir   string
 	log   *slog.Logger
 	nodes []*Node
+	// name is that of the NATS cluster, and begins the names of its nodes. configure returns a further configuration for a node; it may be nil.
+	name      string
+	configure func(node int) string
 }
 
 // Cluster runs n nodes until the end of the test, and returns when a stream with n replicas can be made. One node is a server
@@ -34,20 +38,26 @@ func Cluster(t testing.TB, n int, opts ...Option) *ClusterT {
 	if n > 1 && testing.Short() {
 		t.Skip("a cluster takes too long for short mode")
 	}
-	c := &ClusterT{t: t, dir: t.TempDir(), log: Logger(t)}
+	c := &ClusterT{t: t, dir: t.TempDir(), log: Logger(t), name: "natstest"}
 	t.Cleanup(c.Shutdown) // registered last, so it runs first: before the folders are removed
+	c.run(n, opts)
+	return c
+}
+
+// run runs n nodes, and returns when a stream with n replicas can be made.
+func (c *ClusterT) run(n int, opts []Option) {
+	c.t.Helper()
 	// Another process may take a port between its choice and its use; then other ports are chosen.
 	const attempts = 3
 	var err error
 	for attempt := range attempts {
 		if err = c.start(n, attempt, opts); err == nil {
 			c.awaitPeers()
-			return c
+			return
 		}
 		c.Shutdown()
 	}
-	t.Fatalf("natstest: start a cluster: %v", err)
-	return nil
+	c.t.Fatalf("natstest: start a cluster: %v", err)
 }
 
 func (c *ClusterT) start(n, attempt int, opts []Option) error {
@@ -61,17 +71,30 @@ func (c *ClusterT) start(n, attempt int, opts []Option) error {
 	}
 	c.nodes = nil
 	for i := range n {
-		name := "node" + strconv.Itoa(i)
+		name := c.nodeName(i)
 		node := c.newNode(name, filepath.Join(c.dir, strconv.Itoa(attempt), name), ports[i], opts)
 		if n > 1 {
-			node.config.Cluster = &natsserver.ClusterOptions{Name: "natstest", Port: ports[n+i], Routes: cluster.Routes}
+			node.config.Cluster = &natsserver.ClusterOptions{Name: c.name, Port: ports[n+i], Routes: cluster.Routes}
 		}
 		c.nodes = append(c.nodes, node)
+		if c.configure != nil {
+			node.config.ConfigFile = filepath.Join(c.dir, name+".conf")
+			if err := os.WriteFile(node.config.ConfigFile, []byte(c.configure(i)), 0o600); err != nil {
+				return err
+			}
+		}
 		if err := node.start(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *ClusterT) nodeName(i int) string {
+	if c.configure == nil {
+		return "node" + strconv.Itoa(i)
+	}
+	return c.name + strconv.Itoa(i)
 }
 
 func (c *ClusterT) newNode(name, dir string, port int, opts []Option) *Node {

@@ -30,6 +30,8 @@ type nodeConfig struct {
 	Sync      natsserver.SyncMode
 	Cluster   *natsserver.ClusterOptions
 	MaxStore  int64
+	// ConfigFile has further settings; see natsserver.Options.
+	ConfigFile string
 }
 
 // Node is a NATS server in a process of its own, which can be killed. Its methods are for the goroutine of the test.
@@ -168,7 +170,8 @@ func runNode(text string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	server, err := natsserver.Start(ctx, natsserver.Options{
-		Dir: config.Dir, Name: config.Name, Port: config.Port, Sync: config.Sync, Cluster: config.Cluster, MaxStore: config.MaxStore, Logger: log,
+		Dir: config.Dir, Name: config.Name, Port: config.Port, Sync: config.Sync, Cluster: config.Cluster,
+		MaxStore: config.MaxStore, ConfigFile: config.ConfigFile, Logger: log,
 	})
 	if err != nil {
 		log.Error("cannot start", "error", err)

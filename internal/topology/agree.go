@@ -7,7 +7,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -70,12 +69,8 @@ func readFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Fact
 	if err != nil {
 		return Facts{}, 0, err
 	}
-	var facts Facts
-	if err := json.Unmarshal(entry.Value(), &facts); err != nil || facts.Shards < 1 || facts.Replicas < 1 {
-		return Facts{}, 0, schedule.Errorf(schedule.CodeInternal,
-			"the key %q of the bucket %s does not hold the facts of a cluster: %.200s", factsKey, entry.Bucket(), entry.Value())
-	}
-	return facts, entry.Revision(), nil
+	facts, err := parseFacts(entry.Bucket(), entry.Value())
+	return facts, entry.Revision(), err
 }
 
 func firstFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Facts, uint64, error) {

@@ -31,12 +31,17 @@ const (
 // bucket of records is not made again, because all processes would continue without its records. Ensure refuses, with
 // CodeFailedPrecondition; [Recreate] makes it.
 //
+// An installation that is active at another site (docs/sites.md) is left alone: the error is [ErrElsewhere].
+//
 // If the cluster is still starting, Ensure waits for it until ctx ends. The error then has CodeUnavailable and says what it waited for.
 func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (Facts, error) {
 	if err := s.validate(); err != nil {
 		return Facts{}, err
 	}
 	if err := checkServer(ctx, js); err != nil {
+		return Facts{}, err
+	}
+	if err := checkSite(ctx, js, names); err != nil {
 		return Facts{}, err
 	}
 	for {

@@ -1,0 +1,286 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/site"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// pageSize is how many messages of a stream are read at once.
+	pageSize = 256
+	// repairRounds is how often a takeover looks for what is inconsistent. What is left then, the pools repair in their own time.
+	repairRounds = 5
+)
+
+// there returns the streams of the other site.
+func (s *Service) there(own *site.Record) (streams, error) {
+	js, err := site.At(s.config.JS.Conn(), own.Peer)
+	return streams{js, s.config.Names}, err
+}
+
+// mirror makes the mirrors that are missing, and looks how far each is. A stream that is none, because a suspended process has made one of the mirror, becomes one again.
+func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen, error) {
+	if peer == nil {
+		return site.Seen{Waits: "the site " + own.Peer + " to answer"}, nil
+	}
+	there, err := s.there(own)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	facts, err := there.facts(ctx)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	if err := s.makeMirrors(ctx, own, there, facts); err != nil {
+		return site.Seen{}, err
+	}
+	seen := site.Seen{Done: site.Mirror, Ends: map[string]uint64{}}
+	for _, name := range s.config.Names.MirroredStreams(facts.Shards) {
+		mirror, err := s.config.JS.Stream(ctx, name)
+		if err != nil {
+			return site.Seen{}, err
+		}
+		info := mirror.CachedInfo()
+		seen.Ends[name] = info.State.LastSeq
+		s.lag.stream(name, s.config.Now(), info.Mirror)
+	}
+	seen.Floors = there.floors(ctx, facts.Shards)
+	return seen, nil
+}
+
+// floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out
+// again.
+func (s streams) floors(ctx context.Context, shards int) map[string]uint64 {
+	floors := map[string]uint64{}
+	for shard := range shards {
+		transfer := s.names.Transfer(shard)
+		consumer, err := s.js.Consumer(ctx, transfer.Stream, transfer.Config.Durable)
+		if err != nil {
+			return nil
+		}
+		floors[transfer.Stream] = consumer.CachedInfo().AckFloor.Stream
+	}
+	return floors
+}
+
+// makeMirrors makes the mirrors that are missing at a standby.
+func (s *Service) makeMirrors(ctx context.Context, own *site.Record, there streams, facts topology.Facts) error {
+	for _, name := range s.config.Names.MirroredStreams(facts.Shards) {
+		config, err := s.here.config(ctx, name)
+		if err != nil {
+			return err
+		}
+		if config != nil && config.Mirror != nil {
+			continue
+		}
+		if config != nil {
+			if err := s.remove(ctx, name, own); err != nil {
+				return err
+			}
+		}
+		of, err := there.config(ctx, name)
+		if err != nil {
+			return err
+		}
+		if of == nil || of.Mirror != nil {
+			return fmt.Errorf("replication: the stream %s is not there at the site %s", name, own.Peer)
+		}
+		if _, err := s.config.JS.CreateStream(ctx, mirrorOf(*of, own.Peer)); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("replication: mirror stream %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// remove removes a stream, if the record of the site is still the one with which this was decided.
+func (s *Service) remove(ctx context.Context, name string, own *site.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now, _, err := s.store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if now == nil || now.State != own.State || now.Term != own.Term {
+		return site.ErrChanged
+	}
+	if err := s.config.JS.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("replication: remove stream %s: %w", name, err)
+	}
+	return nil
+}
+
+// cut makes streams of the mirrors, which take nothing yet, and says where they end.
+func (s *Service) cut(ctx context.Context) (site.Seen, error) {
+	facts, err := s.here.facts(ctx)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	mirrored := s.config.Names.MirroredStreams(facts.Shards)
+	for _, name := range mirrored {
+		if config, err := s.here.config(ctx, name); err != nil {
+			return site.Seen{}, err
+		} else if config == nil {
+			return site.Seen{}, fmt.Errorf("replication: there is no mirror of the stream %s", name)
+		}
+		if err := s.here.fence(ctx, name); err != nil {
+			return site.Seen{}, err
+		}
+	}
+	seen := site.Seen{Done: site.Cut, Ends: map[string]uint64{}}
+	for _, name := range mirrored {
+		if seen.Ends[name], err = s.here.settled(ctx, name); err != nil {
+			return site.Seen{}, err
+		}
+	}
+	return seen, nil
+}
+
+// take lets the streams take writes, makes the others, and copies what waits at the other site.
+func (s *Service) take(ctx context.Context, own *site.Record) (site.Seen, error) {
+	facts, err := s.here.facts(ctx)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	derived, mirrored := s.here.all(facts.Shards)
+	for _, name := range append(derived, mirrored...) {
+		if err := s.here.open(ctx, name, facts.Shards); err != nil {
+			return site.Seen{}, err
+		}
+	}
+	if err := s.resumeTransfers(ctx, own, facts.Shards); err != nil {
+		return site.Seen{}, err
+	}
+	if _, err := topology.Ensure(ctx, s.config.JS, s.config.Names, topology.Settings{}); err != nil {
+		return site.Seen{}, err
+	}
+	if !own.Forced {
+		if err := s.takeQueued(ctx, own, facts.Shards); err != nil {
+			return site.Seen{}, err
+		}
+	}
+	return site.Seen{Done: site.Take}, nil
+}
+
+// resumeTransfers makes the consumers of the journals, which begin where those of the other site were. Without them all entries ever written would be looked at again.
+func (s *Service) resumeTransfers(ctx context.Context, own *site.Record, shards int) error {
+	for shard := range shards {
+		transfer := s.config.Names.Transfer(shard)
+		floor := own.Floors[transfer.Stream]
+		if floor == 0 {
+			continue
+		}
+		transfer.Config.DeliverPolicy, transfer.Config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, floor+1
+		_, err := s.config.JS.CreateConsumer(ctx, transfer.Stream, transfer.Config)
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+			return fmt.Errorf("replication: make the consumer of stream %s: %w", transfer.Stream, err)
+		}
+	}
+	return nil
+}
+
+// takeQueued copies the start requests and the completions that wait at a site that has handed over. Its streams are fenced, so they do not change. A copy has the
+// ID of its original: within the window of duplicates, it is stored once.
+func (s *Service) takeQueued(ctx context.Context, own *site.Record, shards int) error {
+	there, err := s.there(own)
+	if err != nil {
+		return err
+	}
+	for _, stream := range s.config.Names.QueuedStreams(shards) {
+		err := there.eachQueued(ctx, s.farReader(own, there), stream, func(m *bus.Message) error {
+			copied := &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
+			_, err := s.config.JS.PublishMsg(ctx, copied, jetstream.WithExpectStream(stream))
+			if bus.IsWrongSequence(err) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("replication: copy what waits in %s of the site %s: %w", stream, own.Peer, err)
+		}
+	}
+	return nil
+}
+
+// farReader returns the reader of the other site. It lives as long as the connection.
+func (s *Service) farReader(own *site.Record, there streams) *bus.Reader {
+	if s.far == nil || s.farOf != own.Peer {
+		s.far, s.farOf = bus.NewReader(there.js), own.Peer
+	}
+	return s.far
+}
+
+// eachQueued visits all messages of a fenced stream but its anchor and the mark of its end. Any replica may answer, many at a time. That there are no more, only the leader
+// can say.
+func (s streams) eachQueued(ctx context.Context, reader *bus.Reader, stream string, visit func(*bus.Message) error) error {
+	after := uint64(0)
+	for {
+		page, _, err := reader.Since(ctx, stream, after, pageSize)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			next, err := bus.LeaderNext(ctx, s.js, stream, ">", after+1)
+			if errors.Is(err, bus.ErrNone) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			page = []bus.Message{next}
+		}
+		for i := range page {
+			after = page[i].Sequence
+			if s.isMark(stream, page[i].Subject) {
+				continue
+			}
+			if err := visit(&page[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isMark reports whether a message means nothing to any role: an anchor, or the mark of the end of a stream.
+func (s streams) isMark(stream, subject string) bool {
+	return subject == s.names.Fenced(stream) || s.names.IsAnchor(subject)
+}
+
+// repair makes again what the mirrors cannot have. No pool runs meanwhile.
+func (s *Service) repair(ctx context.Context) (site.Seen, error) {
+	facts, err := s.here.facts(ctx)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	checker, err := consistency.New(ctx, consistency.Config{
+		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Identity: subjects.RoleReplication,
+		Logger: s.log, Now: s.config.Now,
+	})
+	if err != nil {
+		return site.Seen{}, err
+	}
+	defer checker.Close()
+	began := s.config.Now()
+	for range repairRounds {
+		report, err := checker.Check(ctx, "", true)
+		if err != nil {
+			return site.Seen{}, err
+		}
+		s.log.InfoContext(ctx, "repaired after a takeover", "schedules", report.Schedules, "workflows", report.Workflows,
+			"repaired", len(report.Findings)-report.Open(), "left", report.Open(), "took", s.config.Now().Sub(began).Round(time.Millisecond))
+		if report.Open() == 0 {
+			break
+		}
+	}
+	return site.Seen{Done: site.Repair}, nil
+}

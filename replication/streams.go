@@ -1,0 +1,141 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// calm is how long the end of a stream must stay where it is, after the stream has stopped to be a mirror.
+	calm = 300 * time.Millisecond
+	// requestTimeout bounds a change of one stream.
+	requestTimeout = 10 * time.Second
+)
+
+// streams are those of the installation at one site.
+type streams struct {
+	js    jetstream.JetStream
+	names subjects.Names
+}
+
+func (s streams) facts(ctx context.Context) (topology.Facts, error) { return topology.Read(ctx, s.js, s.names) }
+
+// config returns the configuration of a stream, or nil if there is none.
+func (s streams) config(ctx context.Context, name string) (*jetstream.StreamConfig, error) {
+	stream, err := s.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replication: look at stream %s: %w", name, err)
+	}
+	return &stream.CachedInfo().Config, nil
+}
+
+// update changes a stream.
+func (s streams) update(ctx context.Context, config jetstream.StreamConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if _, err := s.js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("replication: change stream %s: %w", config.Name, err)
+	}
+	return nil
+}
+
+// fence takes the subjects from a stream, if it exists. A mirror has none, and becomes a stream by it.
+func (s streams) fence(ctx context.Context, name string) error {
+	config, err := s.config(ctx, name)
+	if err != nil || config == nil || s.names.IsFenced(*config) {
+		return err
+	}
+	config.Subjects, config.Mirror = []string{s.names.Fenced(name)}, nil
+	return s.update(ctx, *config)
+}
+
+// end marks the end of a fenced stream, and returns the sequence of the mark. Without it, a mirror could not know that it has everything: the last messages of
+// the stream may be gone. A stream that is too full for the mark ends with its last message.
+func (s streams) end(ctx context.Context, name string) (uint64, error) {
+	mark := s.names.Fenced(name)
+	found, err := bus.LeaderLast(ctx, s.js, name, mark)
+	if err == nil {
+		return found.Sequence, nil
+	}
+	if !errors.Is(err, bus.ErrNone) {
+		return 0, err
+	}
+	stored, err := s.js.Publish(ctx, mark, nil, jetstream.WithExpectStream(name), jetstream.WithExpectLastSequencePerSubject(0))
+	switch {
+	case err == nil:
+		return stored.Sequence, nil
+	case bus.CodeOf(err) != 0:
+		return bus.LeaderSequence(ctx, s.js, name)
+	}
+	return 0, fmt.Errorf("replication: mark the end of stream %s: %w", name, err)
+}
+
+// settled returns the sequence of the last message of a stream that was a mirror a moment ago, as soon as nothing more arrives: what was on its way
+// when the stream changed.
+func (s streams) settled(ctx context.Context, name string) (uint64, error) {
+	last, err := bus.LeaderSequence(ctx, s.js, name)
+	for err == nil {
+		if err = sleep.For(ctx, calm); err != nil {
+			break
+		}
+		var now uint64
+		if now, err = bus.LeaderSequence(ctx, s.js, name); err == nil && now == last {
+			return now, nil
+		}
+		last = now
+	}
+	return 0, err
+}
+
+// open gives a stream that takes nothing its subjects back, and removes the mark of its end.
+func (s streams) open(ctx context.Context, name string, shards int) error {
+	config, err := s.config(ctx, name)
+	if err != nil || config == nil || !s.names.IsFenced(*config) {
+		return err
+	}
+	config.Subjects = s.names.SubjectsOf(name, shards)
+	if err := s.update(ctx, *config); err != nil {
+		return err
+	}
+	stream, err := s.js.Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	return stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.Fenced(name)))
+}
+
+// mirrorOf returns the configuration of the mirror of a stream of another site.
+func mirrorOf(config jetstream.StreamConfig, domain string) jetstream.StreamConfig {
+	config.Subjects, config.SubjectDeleteMarkerTTL, config.Placement, config.Sources = nil, 0, nil, nil
+	config.Mirror = &jetstream.StreamSource{
+		Name: config.Name, External: &jetstream.ExternalStream{APIPrefix: "$JS." + domain + ".API"},
+	}
+	return config
+}
+
+// all are the streams of the installation that exist only where it is active, and those that are mirrored.
+func (s streams) all(shards int) (derived, mirrored []string) {
+	mirrored = s.names.MirroredStreams(shards)
+	is := map[string]bool{}
+	for _, name := range mirrored {
+		is[name] = true
+	}
+	for _, config := range s.names.StreamConfigs(shards, 1) {
+		if !is[config.Name] {
+			derived = append(derived, config.Name)
+		}
+	}
+	return derived, mirrored
+}

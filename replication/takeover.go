@@ -1,0 +1,167 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/site"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// watchEvery is how often a takeover is looked at by who has asked for it.
+const watchEvery = 200 * time.Millisecond
+
+// Handover asks this site to hand over to its standby, within a time, and waits until that is active or the handover was given up. progress is called with each new
+// state of both sites; the second is nil while that does not answer. The error has CodeFailedPrecondition if the handover is not possible, and CodeUnavailable if it
+// was given up: then this site is active as before.
+func (s *Sites) Handover(ctx context.Context, within time.Duration, progress func(here, there *site.Record)) error {
+	here, err := s.linked(ctx)
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	next, err := site.Handover(here, s.there(ctx, here), now.Add(within), now)
+	if err != nil {
+		return err
+	}
+	if err := s.change(ctx, here, next); err != nil {
+		return err
+	}
+	return s.watch(ctx, progress, func(now, there *site.Record) (bool, error) {
+		switch {
+		case now.State == site.Active && now.Term == here.Term:
+			return false, schedule.Errorf(schedule.CodeUnavailable, "the handover was given up, and the site %q is active as before: %s", now.Site, now.Problem)
+		case there == nil:
+			return false, nil
+		}
+		return there.State == site.Active && there.Term > here.Term, nil
+	})
+}
+
+// Failover makes this site the active one without the other, and waits until it is. It refuses, with CodeFailedPrecondition, while the other site is active and answers, unless force is set.
+func (s *Sites) Failover(ctx context.Context, force bool, progress func(here, there *site.Record)) error {
+	here, err := s.linked(ctx)
+	if err != nil {
+		return err
+	}
+	there := s.there(ctx, here)
+	if there != nil && there.Works() && !force {
+		return schedule.Errorf(schedule.CodeFailedPrecondition,
+			"the site %q is %s and answers: carillon site handover, there, loses nothing", there.Site, there.State)
+	}
+	if err := s.complete(ctx); err != nil {
+		return err
+	}
+	next, err := site.Failover(here, there, s.now())
+	if err != nil {
+		return err
+	}
+	if err := s.change(ctx, here, next); err != nil {
+		return err
+	}
+	return s.watch(ctx, progress, func(now, _ *site.Record) (bool, error) {
+		return now.State == site.Active && now.Term == next.Term, nil
+	})
+}
+
+// complete refuses a site that does not have a mirror of each stream.
+func (s *Sites) complete(ctx context.Context) error {
+	facts, err := topology.Read(ctx, s.js, s.names)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "this site has no mirrors yet, so it cannot take over")
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range s.names.MirroredStreams(facts.Shards) {
+		if _, err := bus.LeaderSequence(ctx, s.js, name); bus.CodeOf(err) == jetstream.JSErrCodeStreamNotFound {
+			return schedule.Errorf(schedule.CodeFailedPrecondition, "this site has no mirror of the stream %s yet, so it cannot take over", name)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change stores the record that a person has asked for, in place of the one that was looked at.
+func (s *Sites) change(ctx context.Context, here, next *site.Record) error {
+	now, revision, err := s.store.Load(ctx)
+	switch {
+	case err != nil:
+		return err
+	case now == nil || now.State != here.State || now.Term != here.Term:
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q changes just now: look again", here.Site)
+	}
+	err = s.store.Save(ctx, next, revision, 0)
+	if errors.Is(err, site.ErrChanged) {
+		err = schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q changes just now: look again", here.Site)
+	}
+	return err
+}
+
+// watch looks at both sites until done says so, or ctx ends.
+func (s *Sites) watch(ctx context.Context, progress func(here, there *site.Record), done func(here, there *site.Record) (bool, error)) error {
+	var last string
+	for {
+		here, _, err := s.store.Load(ctx)
+		if err == nil && here != nil {
+			there := s.there(ctx, here)
+			text := here.String()
+			if there != nil {
+				text += there.String()
+			}
+			if text != last {
+				last = text
+				progress(here, there)
+			}
+			if ended, err := done(here, there); ended || err != nil {
+				return err
+			}
+		}
+		if err := sleep.For(ctx, watchEvery); err != nil {
+			return schedule.Errorf(schedule.CodeUnavailable, "the takeover goes on, but was not seen to end: carillon site status shows it; it needs a process with the role replication at each site")
+		}
+	}
+}
+
+// Diverged is a message that a site had when the other one took over without it.
+type Diverged struct {
+	subjects.DivergedFrom
+	// Time is when it was stored.
+	Time time.Time `json:"time"`
+	// Number is its place among the diverged messages of this site.
+	Number uint64 `json:"number"`
+	Data   []byte `json:"data"`
+}
+
+// EachDiverged visits the diverged messages that this site keeps, in the order in which they were kept, from a number on. It returns the first error, of visit or of NATS.
+func (s *Sites) EachDiverged(ctx context.Context, from uint64, visit func(*Diverged) error) error {
+	stream := s.names.DivergedStream()
+	for {
+		m, err := bus.LeaderNext(ctx, s.js, stream, ">", max(from, 1))
+		if errors.Is(err, bus.ErrNone) || bus.CodeOf(err) == jetstream.JSErrCodeStreamNotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		d := Diverged{Number: m.Sequence, Data: m.Data}
+		if d.DivergedFrom, err = s.names.ParseDiverged(m.Subject); err != nil {
+			return err
+		}
+		if d.Time, err = time.Parse(time.RFC3339Nano, m.Header.Get(HeaderDivergedTime)); err != nil {
+			return err
+		}
+		if err := visit(&d); err != nil {
+			return err
+		}
+		from = m.Sequence + 1
+	}
+}
