@@ -7,6 +7,6 @@
 // Any number of processes may run the role at a site: each of its actions may be repeated, and only a record that nobody has changed meanwhile is written. It is
 // the only role that deletes streams.
 //
-// It may import schedule, subjects, internal/bus, internal/consistency, internal/flood, internal/metrics, internal/presence, internal/site, internal/sleep and
-// internal/topology. It must never read or change what a stream means to another role, but by internal/consistency.
+// It may import schedule, subjects, internal/bus, internal/consistency, internal/flood, internal/metrics, internal/presence, internal/site, internal/sleep,
+// internal/taskqueue and internal/topology. It must never read or change what a stream means to another role, but by internal/consistency.
 package replication

@@ -68,8 +68,10 @@ type Service struct {
 	here   streams
 	lag    lag
 	// far reads the streams of the other site, whose domain is farOf.
-	far  *bus.Reader
+	far   *bus.Reader
 	farOf string
+	// paused is when the last task queue was paused.
+	paused time.Time
 
 	mu      sync.Mutex
 	waiting string

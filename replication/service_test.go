@@ -78,7 +78,9 @@ func (e *end) put(number int) bool {
 	return err == nil
 }
 
-func (e *end) event(number int) string { return fmt.Sprintf("%s.event.default.s%d", e.names.Prefix(), number) }
+func (e *end) event(number int) string {
+	return fmt.Sprintf("%s.event.default.s%d", e.names.Prefix(), number)
+}
 
 // has returns which of some messages the site has.
 func (e *end) has(numbers ...int) (found []int) {
@@ -196,7 +198,7 @@ func TestHandoverIsGivenUp(t *testing.T) {
 	publish("next")
 	publish("other")
 	err = east.sites.Handover(t.Context(), 3*time.Second, ignore)
-	require.ErrorContains(t, err, "workers hold 1 runs")
+	require.ErrorContains(t, err, "runs that workers hold: 1")
 	assert.Equal(t, schedule.CodeUnavailable, schedule.CodeOf(err))
 	require.NoError(t, held.Ack())
 	next, err := worker.Next(jetstream.FetchMaxWait(natstest.Patience))

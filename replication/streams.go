@@ -27,7 +27,9 @@ type streams struct {
 	names subjects.Names
 }
 
-func (s streams) facts(ctx context.Context) (topology.Facts, error) { return topology.Read(ctx, s.js, s.names) }
+func (s streams) facts(ctx context.Context) (topology.Facts, error) {
+	return topology.Read(ctx, s.js, s.names)
+}
 
 // config returns the configuration of a stream, or nil if there is none.
 func (s streams) config(ctx context.Context, name string) (*jetstream.StreamConfig, error) {

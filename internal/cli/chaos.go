@@ -211,7 +211,7 @@ func (a *app) runChaosWorker(ctx context.Context, ledger string) (err error) {
 	defer func() { err = errors.Join(err, closeLedger()) }()
 	config := worker.Config{Namespace: a.global.namespace, Prefix: a.global.prefix, TaskQueue: chaos.TaskQueue}
 	return a.runAlone(ctx, workerRole, worker.DefaultDrainTimeout+roleGrace, httpOptions{},
-		func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+		func(_ context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
 			config.Logger = log
 			w, err := worker.New(conn.Conn, config)
 			if err != nil {

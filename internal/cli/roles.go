@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -68,7 +69,7 @@ func (a *app) logUnused(ctx context.Context, log *slog.Logger) {
 // runAlone runs one role on an existing NATS cluster until ctx ends.
 func (a *app) runAlone(
 	ctx context.Context, name string, grace time.Duration, o httpOptions,
-	build func(*slog.Logger, *roles.Connection) (roles.Role, error),
+	build func(context.Context, *slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
 	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *probe.Health) error {
 		defer a.returnMemory(ctx)()
@@ -78,16 +79,22 @@ func (a *app) runAlone(
 			return err
 		}
 		defer conn.Close()
-		health.AllWait(waitForInstallation)
-		role, err := build(log, conn)
-		if err != nil {
-			return err
+		run := func(ctx context.Context) error {
+			health.AllWait(waitForInstallation)
+			role, err := build(ctx, log, conn)
+			if err != nil {
+				return err
+			}
+			health.AllNeed(conn.Waits)
+			log.InfoContext(ctx, "running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
+			defer log.InfoContext(ctx, "stopped", "role", role.Name)
+			stages := roles.Observed(health, roles.Stage{role}, roles.Stage{conn.Role()})
+			return roles.Supervise(ctx, log, grace, stages...)
 		}
-		health.AllNeed(conn.Waits)
-		log.InfoContext(ctx, "running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
-		defer log.InfoContext(ctx, "stopped", "role", role.Name)
-		stages := roles.Observed(health, roles.Stage{role}, roles.Stage{conn.Role()})
-		return roles.Supervise(ctx, log, grace, stages...)
+		if name == workerRole || name == subjects.RoleReplication { // they know nothing of sites, or all of them
+			return run(ctx)
+		}
+		return roles.AtSite(log, health, conn, a.global.names, run).Run(ctx)
 	})
 }
 
@@ -103,6 +110,7 @@ func (a *app) roleCommands() []*cobra.Command {
 		a.poolCommand("history", "Run the role that owns workflow executions", (*roles.Cluster).History),
 		a.poolCommand("matching", "Run the role that brings tasks of workflow executions to workers", (*roles.Cluster).Matching),
 		a.archivalCommand(),
+		a.replicationCommand(),
 		a.workerCommand(),
 	}
 }
@@ -130,7 +138,7 @@ hands its share over at once.`,
 func (a *app) runPool(
 	ctx context.Context, name string, o clusterOptions, http httpOptions, build func(*roles.Cluster) (roles.Role, error),
 ) error {
-	return a.runAlone(ctx, name, roleDrain+roleGrace, http, func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+	return a.runAlone(ctx, name, roleDrain+roleGrace, http, func(ctx context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
 		cluster, err := a.openCluster(ctx, log, conn, o, roleDrain)
 		if err != nil {
 			return roles.Role{}, err

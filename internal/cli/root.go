@@ -48,7 +48,7 @@ dependency, and "carillon server" brings its own.`,
 	)...)
 	root.AddCommand(inGroup(groupUse, a.archiveCommand(), a.importCommand(), a.dlqCommand())...)
 	root.AddCommand(append(a.chaosHelpers(), inGroup(groupUse, a.chaosCommand())...)...)
-	root.AddCommand(inGroup(groupUse, a.clusterCommand())...)
+	root.AddCommand(inGroup(groupUse, a.clusterCommand(), a.siteCommand())...)
 	root.AddCommand(append([]*cobra.Command{a.benchHelper(), a.benchWorker()}, inGroup(groupUse, a.benchCommand())...)...)
 	root.AddCommand(exitCodesTopic())
 	makeParent(root)

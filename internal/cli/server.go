@@ -24,6 +24,8 @@ import (
 const (
 	// serverGrace bounds the stop of all roles of a server. The embedded NATS server needs a moment more.
 	serverGrace = 4 * time.Second
+	// outerGrace is what those roles get in addition that outlast the others.
+	outerGrace = 200 * time.Millisecond
 	// serverDrain is how long the frontend and the worker wait for their open requests and runs.
 	serverDrain = 2500 * time.Millisecond
 )
@@ -36,6 +38,7 @@ type serverOptions struct {
 	demo      bool
 	taskQueue string
 	noWorker  bool
+	standbyOf string
 	search    searchOptions
 	actions   actionOptions
 	archival  archivalOptions
@@ -100,6 +103,10 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.noWorker, "no-worker", false, "run no worker: others do the work")
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
+	addFlags(cmd, "Two sites", func(flags *pflag.FlagSet) {
+		flags.StringVar(&o.standbyOf, "standby-of", "", "be the standby of the installation at the site with the JetStream domain `DOMAIN`, "+
+			"as carillon site link DOMAIN --standby says, unless this site is linked already")
+	})
 	o.actions.define(cmd)
 	o.archival.define(cmd)
 	o.gateway.define(cmd, off) // the console serves it
@@ -111,7 +118,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 // roles returns the names of the roles of the server, in the order in which health shows them.
 func (o *serverOptions) roles() []string {
 	names := append([]string{"frontend"}, subjects.Pools()...)
-	names = append(names, "matching", subjects.RoleArchival)
+	names = append(names, "matching", subjects.RoleArchival, subjects.RoleReplication)
 	if !o.gateway.isOff() {
 		names = append(names, gatewayRole)
 	}
@@ -139,6 +146,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	})
 }
 
+// runRoles runs the roles that the server has at each site, and beside them those of an active one.
 func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions) error {
 	started := a.env.Now()
 	server, conn, err := a.connectServer(ctx, log, o)
@@ -147,12 +155,35 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 	}
 	defer server.shutdown()
 	defer conn.Close()
+	if err := a.becomeStandby(ctx, log, conn, o.standbyOf); err != nil {
+		return err
+	}
+	replication, err := a.replication(conn, log)
+	if err != nil {
+		return err
+	}
+	last := &terminal{app: a, options: o, url: server.url, started: started}
+	active := roles.AtSite(log, health, conn, a.global.names, func(ctx context.Context) error {
+		return a.runActive(ctx, log, health, o, server, conn, last)
+	})
+	stages := append(roles.Observed(health, roles.Stage{active}, roles.Stage{replication}, roles.Stage{conn.Role()}), server.kept(nil)...)
+	if err := roles.Supervise(ctx, log, serverGrace+outerGrace, stages...); err != nil {
+		return err
+	}
+	last.stopped()
+	return nil
+}
+
+// runActive runs the roles of an active site until ctx ends.
+func (a *app) runActive(
+	ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions, server natsOf, conn *roles.Connection, c *terminal,
+) error {
 	health.AllWait(waitForInstallation)
 	cluster, err := a.openCluster(ctx, log, conn, o.clusterOptions, serverDrain)
 	if err != nil {
 		return err
 	}
-	c := &terminal{app: a, options: o, cluster: cluster, url: server.url, started: started}
+	*c = terminal{app: a, options: o, cluster: cluster, url: server.url, started: c.started}
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
@@ -161,11 +192,7 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 		return err
 	}
 	health.AllNeed(func() string { return cmp.Or(server.trouble(), conn.Waits()) })
-	if err := roles.Supervise(ctx, log, serverGrace, roles.Observed(health, server.kept(stages)...)...); err != nil {
-		return err
-	}
-	c.stopped()
-	return nil
+	return roles.Supervise(ctx, log, serverGrace, roles.Observed(health, stages...)...)
 }
 
 // serverStages returns the roles in the order in which they stop:
@@ -174,7 +201,7 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 //  2. generator and backfiller, which create runs, matching, which brings tasks to workers, and archival
 //  3. the worker, which executes them
 //  4. invoker and history, which record that they have ended
-//  5. the terminal, which shows all of this, and the connection
+//  5. the terminal, which shows all of this
 func (a *app) serverStages(
 	ctx context.Context, log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *terminal,
 ) ([]roles.Stage, error) {
@@ -200,7 +227,7 @@ func (a *app) serverStages(
 	}
 	return []roles.Stage{
 		append(accept, front), {generator, backfiller, matching, archival}, work, {invoker, history},
-		{c.role(), cluster.Announcement(announced...), cluster.Conn.Role()},
+		{c.role(), cluster.Announcement(announced...)},
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ docs/worker-protocol.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config.Namespace, config.Prefix = a.global.namespace, a.global.prefix
 			return a.runAlone(cmd.Context(), workerRole, config.DrainTimeout+roleGrace, http,
-				func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+				func(_ context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
 					config.Logger, config.JetStreamAPIPrefix = log, a.global.apiPrefix()
 					all, err := actions.worker(config)
 					if err != nil {

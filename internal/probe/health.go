@@ -87,6 +87,18 @@ func (h *Health) Stopped() {
 	h.stopped = true
 }
 
+// Again records that roles that were told to stop will run again, and what they wait for until then.
+func (h *Health) Again(waits string) {
+	h.AllWait(waits)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.roles {
+		if r.phase == ended {
+			r.phase, r.checks = awaited, Checks{}
+		}
+	}
+}
+
 func (h *Health) change(name string, change func(*role)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

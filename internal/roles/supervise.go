@@ -115,7 +115,7 @@ func (e end) failure() error {
 	switch {
 	case e.err == nil:
 		return fmt.Errorf("%s stopped by itself", e.role)
-	case strings.HasPrefix(e.err.Error(), e.role+":"):
+	case strings.HasPrefix(e.err.Error(), e.role+":"), e.role == siteRoles:
 		return e.err
 	}
 	return fmt.Errorf("%s: %w", e.role, e.err)

@@ -1,0 +1,108 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/probe"
+	"github.com/carillon-scheduler/carillon/internal/site"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
+	"github.com/carillon-scheduler/carillon/replication"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// lookAtSite is how long a process waits between two looks whether its site is active.
+const lookAtSite = time.Second
+
+// siteRoles is the name of the role that runs others. What they say is clear without it.
+const siteRoles = "the roles of the site"
+
+// AtSite returns a role that calls run while the installation is active at the site of a connection, or has no other site. When the site hands over, it ends
+// the context of run, waits for it to return, and calls it again when the site is active again. The role ends as run does otherwise. Health says meanwhile what the
+// roles wait for.
+func AtSite(log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run func(context.Context) error) Role {
+	return Role{Name: siteRoles, Run: func(ctx context.Context) error { return atSite(ctx, log, health, conn, names, run) }}
+}
+
+func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run func(context.Context) error) error {
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		return fmt.Errorf("connect to JetStream: %w", err)
+	}
+	store, told := site.NewStore(js, names), ""
+	for ctx.Err() == nil {
+		// What cannot be read yet does not matter: run refuses to touch the streams of another site.
+		record, _, err := store.Load(ctx)
+		if err == nil && !record.Works() {
+			if text := record.String(); text != told {
+				told = text
+				log.InfoContext(ctx, "the roles wait until this site is active", "site", record.Site, "state", record.State, "term", record.Term)
+			}
+			health.Again(fmt.Sprintf("the site %s to be active: it is %s", record.Site, record.State))
+			_ = sleep.For(ctx, lookAtSite)
+			continue
+		}
+		switch err := whileActive(ctx, store, run); {
+		case errors.Is(err, errNotActive):
+		case errors.Is(err, topology.ErrElsewhere):
+			health.Again("the site to be active: " + err.Error())
+			_ = sleep.For(ctx, lookAtSite)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// errNotActive is why the roles of a process stop although the process does not.
+var errNotActive = errors.New("the site is no longer active")
+
+// whileActive calls run, and ends its context when the site is no longer active. Then it returns errNotActive, unless run fails.
+func whileActive(ctx context.Context, store site.Store, run func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var following sync.WaitGroup
+	following.Go(func() {
+		store.Follow(ctx, func(record *site.Record) {
+			if !record.Works() {
+				end(errNotActive)
+			}
+		})
+	})
+	err := run(ctx)
+	cause := context.Cause(ctx)
+	end(nil)
+	following.Wait()
+	if errors.Is(cause, errNotActive) && (err == nil || errors.Is(err, context.Canceled)) {
+		return errNotActive
+	}
+	return err
+}
+
+// Replication returns the role that keeps the two sites of an installation together. It needs no installation, and does nothing while there is only one site.
+func Replication(conn *Connection, names subjects.Names, log *slog.Logger, version string) (Role, error) {
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		return Role{}, fmt.Errorf("connect to JetStream: %w", err)
+	}
+	service, err := replication.New(replication.Config{JS: js, Names: names, Logger: log})
+	if err != nil {
+		return Role{}, err
+	}
+	announce := func(ctx context.Context) error {
+		self := presence.Self(version, zonedata.Current(), subjects.RoleReplication)
+		return presence.Announce(ctx, conn.Conn, names, func() presence.Process { return self })
+	}
+	return Role{
+		Name: subjects.RoleReplication, Run: together(service.Run, announce), Checks: probe.Checks{Waits: service.Waits},
+	}, nil
+}
