@@ -60,6 +60,12 @@ func (l *lag) stream(name string, now time.Time, mirror *jetstream.StreamSourceI
 	}
 }
 
+// isComplete reports whether no mirror lacked anything when it was last looked at.
+func (l *lag) isComplete() bool {
+	_, entries, ok := l.now(time.Time{})
+	return ok && entries == 0
+}
+
 // now returns how long ago all mirrors had everything, and how many entries they lack. It is ok at a standby whose mirrors have been looked at.
 func (l *lag) now(now time.Time) (age time.Duration, entries uint64, ok bool) {
 	l.mu.Lock()

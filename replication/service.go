@@ -191,8 +191,8 @@ func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.A
 		return s.cut(ctx)
 	case site.Take:
 		return s.take(ctx, own)
-	case site.Repair:
-		return s.repair(ctx)
+	case site.Repair, site.Review:
+		return s.repair(ctx, action)
 	case site.Rejoin:
 		return s.rejoin(ctx, own, peer)
 	}

@@ -55,12 +55,14 @@ func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen
 		seen.Ends[name] = info.State.LastSeq
 		s.lag.stream(name, s.config.Now(), info.Mirror)
 	}
-	seen.Floors = there.floors(ctx, facts.Shards)
+	if s.lag.isComplete() {
+		seen.Floors = there.floors(ctx, facts.Shards)
+	}
 	return seen, nil
 }
 
 // floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out
-// again.
+// again. A newer one is not, where the mirror of another journal lacks what was carried out.
 func (s streams) floors(ctx context.Context, shards int) map[string]uint64 {
 	floors := map[string]uint64{}
 	for shard := range shards {
@@ -256,16 +258,20 @@ func (s streams) isMark(stream, subject string) bool {
 	return subject == s.names.Fenced(stream) || s.names.IsAnchor(subject)
 }
 
-// repair makes again what the mirrors cannot have. No pool runs meanwhile.
-func (s *Service) repair(ctx context.Context) (site.Seen, error) {
+// repair makes again what the mirrors cannot have. No pool runs meanwhile, but at a review.
+func (s *Service) repair(ctx context.Context, action site.Action) (site.Seen, error) {
 	facts, err := s.here.facts(ctx)
 	if err != nil {
 		return site.Seen{}, err
 	}
-	checker, err := consistency.New(ctx, consistency.Config{
-		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Identity: subjects.RoleReplication,
+	config := consistency.Config{
+		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Rebuilt: true, Identity: subjects.RoleReplication,
 		Logger: s.log, Now: s.config.Now,
-	})
+	}
+	if action == site.Review {
+		config.Pause, config.Rebuilt = consistency.DefaultPause, false
+	}
+	checker, err := consistency.New(ctx, config)
 	if err != nil {
 		return site.Seen{}, err
 	}
@@ -276,11 +282,11 @@ func (s *Service) repair(ctx context.Context) (site.Seen, error) {
 		if err != nil {
 			return site.Seen{}, err
 		}
-		s.log.InfoContext(ctx, "repaired after a takeover", "schedules", report.Schedules, "workflows", report.Workflows,
+		s.log.InfoContext(ctx, "repaired after a takeover", "action", action, "schedules", report.Schedules, "workflows", report.Workflows,
 			"repaired", len(report.Findings)-report.Open(), "left", report.Open(), "took", s.config.Now().Sub(began).Round(time.Millisecond))
 		if report.Open() == 0 {
 			break
 		}
 	}
-	return site.Seen{Done: site.Repair}, nil
+	return site.Seen{Done: action}, nil
 }

@@ -42,6 +42,8 @@ type Config struct {
 	Lanes *bus.Lanes
 	// Pause is the wait between a look and the look that confirms it. Default: [DefaultPause].
 	Pause time.Duration
+	// Rebuilt says that the streams of tasks and delayed messages were made anew, and that no pool has run since: nothing is on its way that they do not have.
+	Rebuilt bool
 	// Concurrency is how many schedules are looked at in parallel. Default: [DefaultConcurrency].
 	Concurrency int
 	// Identity names the caller in the events of replayed messages.
@@ -119,7 +121,7 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 		config: config,
 		reader: reader{
 			bus: in.Bus, buckets: in.Buckets, streams: in.Streams, store: store, names: config.Names, letters: in.Letters,
-			executions: in.Executions, executing: in.Journals, now: config.Now,
+			executions: in.Executions, executing: in.Journals, rebuilt: config.Rebuilt, now: config.Now,
 		},
 		mender: mender{
 			bus: in.Bus, buckets: in.Buckets, store: store, names: config.Names, letters: in.Letters, now: config.Now,

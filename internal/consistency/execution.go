@@ -26,6 +26,8 @@ type Execution struct {
 	Foreign bool
 	// Settled is set if history has done all that the entries make due.
 	Settled bool
+	// Rebuilt is set if the streams of delayed messages were made anew: see [Config].
+	Rebuilt bool
 	// Comes is when the delayed messages come, in any order.
 	Comes []time.Time
 	// Due is the message that waits to wake history; nil if there is none.
@@ -118,10 +120,11 @@ func (in *executionInspector) gone() {
 }
 
 // deadline checks that a delayed message comes at or before the next deadline: the one that the journal says is armed. If the time of that one
-// has passed, a message must be about to wake history. As long as history has not done what the entries make due, it is about to arm one.
+// has passed, a message must be about to wake history. As long as history has not done what the entries make due, it is about to arm one; but what earlier entries have armed
+// is gone where the streams were made anew.
 func (in *executionInspector) deadline() {
 	next, armed := in.State.NextDeadline(), in.State.Run.Armed
-	if next.IsZero() || !in.Settled || in.Due != nil || in.awaited(next, armed) {
+	if next.IsZero() || !in.Settled && !in.Rebuilt || in.Due != nil || in.awaited(next, armed) {
 		return
 	}
 	const what = "no message will wake the workflow for its next deadline, at %s"
@@ -152,7 +155,7 @@ func (in *executionInspector) awaited(next, armed time.Time) bool {
 			return true
 		}
 	}
-	return !armed.IsZero() && armed.Before(in.Now) && armed.After(late)
+	return !armed.IsZero() && armed.Before(in.Now) && armed.After(late) && !in.Rebuilt
 }
 
 // tasks checks that every task that waits for a worker is in the backlog. The entry that made it due has been settled, so it was taken by a worker,

@@ -32,7 +32,7 @@ var (
 func (r *reader) execution(
 	ctx context.Context, key schedule.Key, last journal.Entry, floor uint64, messages messagesOf,
 ) (x Execution, err error) {
-	x = Execution{Key: key, Sequence: last.Sequence}
+	x = Execution{Key: key, Sequence: last.Sequence, Rebuilt: r.rebuilt}
 	if last.Sequence > 0 {
 		if x.State, x.Asked, err = r.replay(ctx, key, last); err != nil {
 			if !errors.Is(err, codec.ErrFormat) && !errors.Is(err, errUnlike) {

@@ -61,6 +61,18 @@ func TestDeadlineOfAnEntryInWork(t *testing.T) {
 	found := inspectExecution(subjects.Default(), 1, x)
 	require.Len(t, found, 1)
 	assert.Equal(t, DeadlineMissing, found[0].Kind)
+	x.Settled, x.Rebuilt = false, true
+	assert.Equal(t, found, inspectExecution(subjects.Default(), 1, x), "what an earlier entry has armed is gone")
+}
+
+// TestDeadlineThatHasJustPassed: usually its message is being delivered, but not if the stream was made anew.
+func TestDeadlineThatHasJustPassed(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	in := executionInspector{Execution: &Execution{Now: now}}
+	assert.True(t, in.awaited(now.Add(-time.Second), now.Add(-time.Second)))
+	in.Rebuilt = true
+	assert.False(t, in.awaited(now.Add(-time.Second), now.Add(-time.Second)))
 }
 
 func TestTimeOfTimer(t *testing.T) {

@@ -34,7 +34,9 @@ type reader struct {
 	executing bus.Streams
 	// spaces is nil if nothing is known about namespaces.
 	spaces *namespaces.Records
-	now    func() time.Time
+	// rebuilt is as in Config.
+	rebuilt bool
+	now     func() time.Time
 }
 
 // get reads an entry of a bucket.

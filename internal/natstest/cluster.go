@@ -239,7 +239,15 @@ func (c *ClusterT) Restart(i int) {
 	c.nodes[i].Start()
 }
 
-// Shutdown ends all nodes. The end of the test does so too.
+// Start runs all nodes that are down again.
+func (c *ClusterT) Start() {
+	c.t.Helper()
+	for _, node := range c.nodes {
+		node.Start()
+	}
+}
+
+// Shutdown ends all nodes, by SIGKILL. The end of the test does so too.
 func (c *ClusterT) Shutdown() {
 	for _, node := range c.nodes {
 		node.Kill()

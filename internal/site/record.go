@@ -46,6 +46,8 @@ type Record struct {
 	Cuts map[string]uint64 `json:"cuts,omitempty"`
 	// Taken says that a site that takes over has got what waited at the other one. It is not to be copied again, since it may run already.
 	Taken bool `json:"taken,omitempty"`
+	// Reviewed says that the site was looked at for what is inconsistent again, after it had taken over and its roles had run for a while.
+	Reviewed bool `json:"reviewed,omitempty"`
 	// Floors has, for each journal stream by its name, the sequence up to which the other site had carried out all entries when it was last asked; only
 	// at a standby and while it takes over.
 	Floors map[string]uint64 `json:"floors,omitempty"`

@@ -29,6 +29,8 @@ const (
 	Take Action = "take"
 	// Repair makes again what the mirrors cannot have: timers, and tasks.
 	Repair Action = "repair"
+	// Review repairs what is inconsistent although the roles have run for a while.
+	Review Action = "review"
 	// Rejoin fences the streams, keeps what the other site does not have, and makes mirrors of them.
 	Rejoin Action = "rejoin"
 )
@@ -53,7 +55,7 @@ func Step(own, peer *Record, seen Seen, now time.Time) (*Record, Action) {
 	}
 	switch own.State {
 	case Active:
-		return own, Open
+		return own.work(seen, now)
 	case Draining:
 		return own.drain(peer, seen, now)
 	case Stopping:
@@ -68,6 +70,22 @@ func Step(own, peer *Record, seen Seen, now time.Time) (*Record, Action) {
 		return own.rejoin(peer, seen, now)
 	}
 	return own, Nothing
+}
+
+// reviewAfter is how long after a takeover the roles have to do what they do by themselves.
+const reviewAfter = time.Minute
+
+// work reviews, once, what a takeover has made again.
+func (r *Record) work(seen Seen, now time.Time) (*Record, Action) {
+	switch {
+	case r.From == 0 || r.Reviewed || now.Before(r.Since.Add(reviewAfter)):
+		return r, Open
+	case seen.Done == Review:
+		next := r.Clone()
+		next.Reviewed = true
+		return next, Open
+	}
+	return r, Review
 }
 
 // become returns the record of the next state. Only a site that is fenced or has taken over has cuts.
@@ -173,7 +191,7 @@ func (r *Record) promote(seen Seen, now time.Time) (*Record, Action) {
 		return r, Take
 	case seen.Done == Repair:
 		next := r.become(Active, now)
-		next.Taken, next.Floors = false, nil
+		next.Taken, next.Reviewed, next.Floors = false, false, nil
 		return next, Open
 	}
 	return r, Repair

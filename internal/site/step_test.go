@@ -110,7 +110,7 @@ func (w *world) act(i int, action site.Action) site.Seen {
 			}
 		}
 		p.open = !p.mirror && (p.record.State == site.Promoting && len(p.record.Cuts) > 0 || p.record.Works())
-	case site.Repair:
+	case site.Repair, site.Review:
 	case site.Rejoin:
 		if w.cut {
 			return site.Seen{}
@@ -194,7 +194,7 @@ func TestTwoSites(t *testing.T) {
 			"link": func(*rapid.T) { w.cut = !w.cut },
 			"busy": func(t *rapid.T) { p := w.places[at.Draw(t, "place")]; p.busy = !p.busy },
 			"time": func(t *rapid.T) {
-				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "seconds")) * time.Second)
+				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "seconds")) * time.Second)
 			},
 			"handover": func(t *rapid.T) {
 				i := at.Draw(t, "place")

@@ -19,8 +19,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// site is a place that may be lost: a NATS server in a JetStream domain of its own.
-type site struct {
+// mirrorSite is a place that may be lost: a NATS server in a JetStream domain of its own.
+type mirrorSite struct {
 	t      *testing.T
 	server *server.Server
 	names  subjects.Names
@@ -28,9 +28,9 @@ type site struct {
 	*system
 }
 
-// newSite starts the server of a site. If it is given the port of another site's leaf nodes it connects to it, and lets none of
+// newMirrorSite starts the server of a site. If it is given the port of another site's leaf nodes it connects to it, and lets none of
 // Carillon's own messages through.
-func newSite(t *testing.T, names subjects.Names, domain string, change func(*server.Options)) *site {
+func newMirrorSite(t *testing.T, names subjects.Names, domain string, change func(*server.Options)) *mirrorSite {
 	t.Helper()
 	o := &server.Options{
 		ServerName: domain, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
@@ -46,14 +46,14 @@ func newSite(t *testing.T, names subjects.Names, domain string, change func(*ser
 	})
 	require.True(t, s.ReadyForConnections(patience))
 	conn, js := natstest.Connect(t, s.ClientURL())
-	in := &site{t: t, server: s, names: names, js: js, system: &system{t: t, names: names, conn: conn, js: js}}
+	in := &mirrorSite{t: t, server: s, names: names, js: js, system: &system{t: t, names: names, conn: conn, js: js}}
 	in.client, err = client.New(conn, client.Config{Prefix: names.Prefix(), Timeout: 30 * time.Second})
 	require.NoError(t, err)
 	return in
 }
 
 // run starts all roles except the worker in a process, and waits until it answers.
-func (in *site) run() *process {
+func (in *mirrorSite) run() *process {
 	in.t.Helper()
 	p := newProcess(in.t, "server", "--nats", in.server.ClientURL(), "--prefix", in.names.Prefix(), "--shards", "2", "--no-worker")
 	p.start()
@@ -74,7 +74,7 @@ func mirrored(names subjects.Names, shards int) []string {
 }
 
 // mirror makes mirrors of the streams of another site.
-func (in *site) mirror(of *site) {
+func (in *mirrorSite) mirror(of *mirrorSite) {
 	in.t.Helper()
 	for _, name := range mirrored(in.names, 2) {
 		stream, err := of.js.Stream(in.t.Context(), name)
@@ -90,7 +90,7 @@ func (in *site) mirror(of *site) {
 }
 
 // awaitMirror waits until a mirror has everything that existed when it was called.
-func (in *site) awaitMirror(of *site) {
+func (in *mirrorSite) awaitMirror(of *mirrorSite) {
 	in.t.Helper()
 	for _, name := range mirrored(in.names, 2) {
 		stream, err := of.js.Stream(in.t.Context(), name)
@@ -103,7 +103,7 @@ func (in *site) awaitMirror(of *site) {
 }
 
 // promote turns the mirrors into streams of their own.
-func (in *site) promote(of map[string][]string) {
+func (in *mirrorSite) promote(of map[string][]string) {
 	in.t.Helper()
 	for name, subjects := range of {
 		stream, err := in.js.Stream(in.t.Context(), name)
@@ -122,7 +122,7 @@ type siteLoad struct {
 	ran     *ledger
 }
 
-func (in *site) load() *siteLoad {
+func (in *mirrorSite) load() *siteLoad {
 	in.t.Helper()
 	l := &siteLoad{ran: in.work(in.conn, "q", nil)}
 	held := newGate(in.t)
@@ -146,7 +146,7 @@ func (in *site) load() *siteLoad {
 }
 
 // subjectsOf are the subjects of the mirrored streams.
-func (in *site) subjectsOf() map[string][]string {
+func (in *mirrorSite) subjectsOf() map[string][]string {
 	in.t.Helper()
 	all := map[string][]string{}
 	for _, name := range mirrored(in.names, 2) {
@@ -158,7 +158,7 @@ func (in *site) subjectsOf() map[string][]string {
 }
 
 // repair runs the command that finds and repairs what was on its way when the site was lost, until nothing is left to repair.
-func (in *site) repair() {
+func (in *mirrorSite) repair() {
 	in.t.Helper()
 	natstest.Eventually(in.t, patience, "nothing is left to repair", func() bool {
 		check := newProcess(in.t, "cluster", "check", "--repair", "--confirm-after", "2s",
@@ -180,10 +180,10 @@ func TestMirroredSite(t *testing.T) {
 	}
 	names := natstest.Names(t)
 	port := quietPort(t)
-	primary := newSite(t, names, "primary", func(o *server.Options) {
+	primary := newMirrorSite(t, names, "primary", func(o *server.Options) {
 		o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", port
 	})
-	standby := newSite(t, names, "standby", func(o *server.Options) {
+	standby := newMirrorSite(t, names, "standby", func(o *server.Options) {
 		remote := &url.URL{Scheme: "nats-leaf", Host: "127.0.0.1:" + strconv.Itoa(port)}
 		own := []string{names.Prefix() + ".>", "$KV.>"}
 		o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{remote}, DenyImports: own, DenyExports: own}}
@@ -214,7 +214,7 @@ func TestMirroredSite(t *testing.T) {
 
 // account requires each action to have run at one site or the other, or to be known as failed because its site was lost. An
 // action that ran at both must have one request ID.
-func (in *site) account(there *siteLoad, here *ledger, end time.Time) {
+func (in *mirrorSite) account(there *siteLoad, here *ledger, end time.Time) {
 	in.t.Helper()
 	twice, lost := 0, 0
 	for i, from := range there.created {
