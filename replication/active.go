@@ -19,11 +19,8 @@ func (s *Service) open(ctx context.Context) (site.Seen, error) {
 	if err != nil {
 		return site.Seen{}, err
 	}
-	derived, mirrored := s.here.all(facts.Shards)
-	for _, name := range slices.Concat(derived, mirrored) {
-		if err := s.here.open(ctx, name, facts.Shards); err != nil {
-			return site.Seen{}, err
-		}
+	if err := s.here.openAll(ctx, facts.Shards); err != nil {
+		return site.Seen{}, err
 	}
 	if err := s.resumeWorkers(ctx); err != nil {
 		return site.Seen{}, err

@@ -93,16 +93,17 @@ func (s *Service) pauseWorkers(ctx context.Context, until time.Time) (handed []*
 	}
 	all := in.ListConsumers(ctx)
 	for consumer := range all.Info() {
-		paused := consumer.Paused
-		if !paused {
-			if _, err := in.PauseConsumer(ctx, consumer.Name, until); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-				return nil, fmt.Errorf("replication: pause the workers of %s: %w", consumer.Name, err)
-			}
-			s.paused = s.config.Now()
+		if consumer.Paused && consumer.NumAckPending == 0 {
+			continue
 		}
-		if !paused || consumer.NumAckPending > 0 {
-			handed = append(handed, consumer)
+		handed = append(handed, consumer)
+		if consumer.Paused {
+			continue
 		}
+		if _, err := in.PauseConsumer(ctx, consumer.Name, until); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil, fmt.Errorf("replication: pause the workers of %s: %w", consumer.Name, err)
+		}
+		s.paused = s.config.Now()
 	}
 	return handed, all.Err()
 }
@@ -135,23 +136,18 @@ func (s *Service) barNewQueues(ctx context.Context, actions jetstream.Stream, un
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{}
+	queues := map[string]jetstream.ConsumerConfig{}
 	for subject := range info.State.Subjects {
-		namespace, queue, err := names.QueueOfAction(subject)
-		if err != nil {
-			continue
+		if namespace, queue, err := names.QueueOfAction(subject); err == nil {
+			config := names.WorkerConsumer(namespace, queue)
+			queues[config.Durable] = config
 		}
-		config := names.WorkerConsumer(namespace, queue)
-		if seen[config.Durable] {
-			continue
-		}
-		seen[config.Durable] = true
-		if _, err = actions.Consumer(ctx, config.Durable); !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			continue
-		}
+	}
+	for name, config := range queues {
 		config.PauseUntil = &until
+		// One that exists has another configuration, and is paused as all are.
 		if _, err := actions.CreateConsumer(ctx, config); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-			return fmt.Errorf("replication: pause the task queue %s/%s: %w", namespace, queue, err)
+			return fmt.Errorf("replication: pause the task queue of %s: %w", name, err)
 		}
 	}
 	return nil

@@ -99,22 +99,25 @@ func (l *Look) compare(ctx context.Context, names subjects.Names, active, standb
 		if err != nil {
 			return err
 		}
-		info := mirror.CachedInfo()
-		// NATS says itself what a mirror lacks: it cannot be computed from the ends of both, since the last entries of the origin may be gone.
-		switch {
-		case info.Mirror == nil || info.Mirror.Active < 0:
-			l.Missing = append(l.Missing, name)
-		case info.Mirror.Lag > 0:
-			l.Behind[name] = info.Mirror.Lag
-		case l.isAhead(ctx, active, standby, name):
-			l.Ahead = append(l.Ahead, name)
-		}
+		l.add(name, mirror.CachedInfo().Mirror, func() bool { return isAhead(ctx, active, standby, name) })
 	}
 	return nil
 }
 
+// add takes note of a mirror. NATS says itself what a mirror lacks: it cannot be computed from the ends of both, since the last entries of the origin may be gone.
+func (l *Look) add(name string, mirror *jetstream.StreamSourceInfo, isAhead func() bool) {
+	switch {
+	case mirror == nil || mirror.Active < 0:
+		l.Missing = append(l.Missing, name)
+	case mirror.Lag > 0:
+		l.Behind[name] = mirror.Lag
+	case isAhead():
+		l.Ahead = append(l.Ahead, name)
+	}
+}
+
 // isAhead reports whether a standby has more than the active site: it looks at the standby first, so that what comes in meanwhile does not count.
-func (*Look) isAhead(ctx context.Context, active, standby jetstream.JetStream, name string) bool {
+func isAhead(ctx context.Context, active, standby jetstream.JetStream, name string) bool {
 	has, err1 := bus.LeaderSequence(ctx, standby, name)
 	end, err2 := bus.LeaderSequence(ctx, active, name)
 	return err1 == nil && err2 == nil && has > end
@@ -161,24 +164,30 @@ func (s *Sites) Join(ctx context.Context, peer string) (*site.Record, error) {
 	} else if schedule.CodeOf(err) != schedule.CodeNotFound {
 		return nil, err
 	}
-	there := s.there(ctx, &site.Record{Peer: peer})
-	switch {
-	case there == nil:
-		return nil, schedule.Errorf(schedule.CodeUnavailable,
-			"the site %q does not answer, or has not been linked: carillon site link %s there, and connect the NATS servers by a leaf node", peer, here)
-	case there.Peer != here || there.Site != peer:
-		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is linked to %q, not to %q", peer, there.Peer, here)
-	}
-	far, err := site.At(s.js.Conn(), peer)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := topology.Read(ctx, far, s.names)
+	there, facts, err := s.origin(ctx, here, peer)
 	if err != nil {
 		return nil, err
 	}
 	record := site.Joined(here, there, s.now())
 	return record, s.store.Save(ctx, record, revision, facts.Replicas)
+}
+
+// origin returns the record and the facts of the site that this one is to mirror.
+func (s *Sites) origin(ctx context.Context, here, peer string) (*site.Record, topology.Facts, error) {
+	there := s.there(ctx, &site.Record{Peer: peer})
+	switch {
+	case there == nil:
+		return nil, topology.Facts{}, schedule.Errorf(schedule.CodeUnavailable,
+			"the site %q does not answer, or has not been linked: carillon site link %s there, and connect the NATS servers by a leaf node", peer, here)
+	case there.Peer != here || there.Site != peer:
+		return nil, topology.Facts{}, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is linked to %q, not to %q", peer, there.Peer, here)
+	}
+	far, err := site.At(s.js.Conn(), peer)
+	if err != nil {
+		return nil, topology.Facts{}, err
+	}
+	facts, err := topology.Read(ctx, far, s.names)
+	return there, facts, err
 }
 
 // free returns the domain of this site, and the revision of its record if that was removed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,10 +18,10 @@ import (
 
 // The headers of a diverged message.
 const (
-	// HeaderDivergedTime is when the original was stored, in RFC 3339.
-	HeaderDivergedTime = "Carillon-Diverged-Time"
-	// HeaderOriginal begins the names of the headers that the original had: JetStream would obey its own.
-	HeaderOriginal = "Carillon-Original-"
+	// headerDivergedTime is when the original was stored, in RFC 3339.
+	headerDivergedTime = "Carillon-Diverged-Time"
+	// headerOriginal begins the names of the headers that the original had: JetStream would obey its own.
+	headerOriginal = "Carillon-Original-"
 )
 
 // rejoin makes a standby of a site whose installation is active at the other one. What only this site has, it keeps.
@@ -28,28 +29,19 @@ func (s *Service) rejoin(ctx context.Context, own, peer *site.Record) (site.Seen
 	if who, err := s.working(ctx); err != nil || who != "" {
 		return site.Seen{Waits: "processes that have not stopped: " + who}, err
 	}
-	there, err := s.there(own)
-	if err != nil {
-		return site.Seen{}, err
-	}
-	facts, err := there.facts(ctx)
+	there, facts, err := s.origin(ctx, own)
 	if err != nil {
 		return site.Seen{}, err
 	}
 	derived, mirrored := s.here.all(facts.Shards)
+	all := slices.Concat(derived, mirrored)
 	// Before anything is kept, all take nothing: else something could come in behind what is kept.
-	for _, name := range slices.Concat(derived, mirrored) {
-		if config, err := s.here.config(ctx, name); err != nil || config == nil || config.Mirror != nil {
-			if err != nil {
-				return site.Seen{}, err
-			}
-			continue
-		}
-		if err := s.here.fence(ctx, name); err != nil {
+	for _, name := range all {
+		if err := s.here.fenceOwn(ctx, name); err != nil {
 			return site.Seen{}, err
 		}
 	}
-	for _, name := range slices.Concat(derived, mirrored) {
+	for _, name := range all {
 		if err := s.giveUp(ctx, own, peer, name, facts); err != nil {
 			return site.Seen{}, err
 		}
@@ -83,37 +75,36 @@ func (s *Service) giveUp(ctx context.Context, own, peer *site.Record, name strin
 // keep copies the messages of a stream behind a sequence to the stream of diverged messages. The subject of a copy is taken once, so a message is kept once, however
 // often this is repeated.
 func (s *Service) keep(ctx context.Context, own *site.Record, stream string, after uint64, replicas int) error {
-	made := false
+	create := sync.OnceValue(func() error {
+		_, err := s.config.JS.CreateStream(ctx, s.config.Names.DivergedConfig(replicas))
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return nil
+		}
+		return err
+	})
 	for {
 		m, err := bus.LeaderNext(ctx, s.config.JS, stream, ">", after+1)
 		if errors.Is(err, bus.ErrNone) {
 			return nil
 		}
+		if err == nil && !s.here.isMark(stream, m.Subject) {
+			if err = create(); err == nil {
+				err = s.keepMessage(ctx, own, stream, &m)
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if after = m.Sequence; s.here.isMark(stream, m.Subject) {
-			continue
-		}
-		if !made {
-			_, err := s.config.JS.CreateStream(ctx, s.config.Names.DivergedConfig(replicas))
-			if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-				return err
-			}
-			made = true
-		}
-		if err := s.keepMessage(ctx, own, stream, &m); err != nil {
-			return err
-		}
+		after = m.Sequence
 	}
 }
 
 func (s *Service) keepMessage(ctx context.Context, own *site.Record, stream string, m *bus.Message) error {
 	kept := nats.NewMsg(s.config.Names.Diverged(own.Term, stream, m.Sequence, m.Subject))
 	for name, values := range m.Header {
-		kept.Header[HeaderOriginal+name] = values
+		kept.Header[headerOriginal+name] = values
 	}
-	kept.Header.Set(HeaderDivergedTime, m.Time.UTC().Format(time.RFC3339Nano))
+	kept.Header.Set(headerDivergedTime, m.Time.UTC().Format(time.RFC3339Nano))
 	kept.Data = m.Data
 	_, err := s.config.JS.PublishMsg(ctx, kept, jetstream.WithExpectStream(s.config.Names.DivergedStream()), jetstream.WithExpectLastSequencePerSubject(0))
 	if bus.IsWrongSequence(err) {

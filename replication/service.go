@@ -141,8 +141,7 @@ func (s *Service) look(ctx context.Context, r *round) (time.Duration, error) {
 		return 0, s.save(ctx, own, next, revision)
 	}
 	s.lag.note(own, peer)
-	seen, err := s.act(ctx, own, peer, action, r)
-	if r.seen = seen; err != nil {
+	if r.seen, err = s.act(ctx, own, peer, action, r); err != nil {
 		r.seen.Waits = err.Error()
 	}
 	s.setWaits(waits(own, &r.seen))
@@ -176,11 +175,7 @@ func (s *Service) save(ctx context.Context, own, next *site.Record, revision uin
 func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.Action, r *round) (site.Seen, error) {
 	switch action {
 	case site.Open:
-		if r.seen.Done == site.Open && s.config.Now().Sub(r.opened) < openEvery {
-			return r.seen, nil
-		}
-		r.opened = s.config.Now()
-		return s.open(ctx)
+		return s.openNow(ctx, r)
 	case site.Drain:
 		return s.drain(ctx, own)
 	case site.Fence:
@@ -197,6 +192,15 @@ func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.A
 		return s.rejoin(ctx, own, peer)
 	}
 	return site.Seen{}, nil
+}
+
+// openNow opens the streams, unless that was done a moment ago.
+func (s *Service) openNow(ctx context.Context, r *round) (site.Seen, error) {
+	if r.seen.Done == site.Open && s.config.Now().Sub(r.opened) < openEvery {
+		return r.seen, nil
+	}
+	r.opened = s.config.Now()
+	return s.open(ctx)
 }
 
 // pauseAfter is how long a site rests after an action.

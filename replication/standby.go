@@ -29,36 +29,51 @@ func (s *Service) there(own *site.Record) (streams, error) {
 	return streams{js, s.config.Names}, err
 }
 
+// origin returns the streams of the other site, and its facts.
+func (s *Service) origin(ctx context.Context, own *site.Record) (streams, topology.Facts, error) {
+	there, err := s.there(own)
+	if err != nil {
+		return there, topology.Facts{}, err
+	}
+	facts, err := there.facts(ctx)
+	return there, facts, err
+}
+
 // mirror makes the mirrors that are missing, and looks how far each is. A stream that is none, because a suspended process has made one of the mirror, becomes one again.
 func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen, error) {
 	if peer == nil {
 		return site.Seen{Waits: "the site " + own.Peer + " to answer"}, nil
 	}
-	there, err := s.there(own)
-	if err != nil {
-		return site.Seen{}, err
-	}
-	facts, err := there.facts(ctx)
+	there, facts, err := s.origin(ctx, own)
 	if err != nil {
 		return site.Seen{}, err
 	}
 	if err := s.makeMirrors(ctx, own, there, facts); err != nil {
 		return site.Seen{}, err
 	}
-	seen := site.Seen{Done: site.Mirror, Ends: map[string]uint64{}}
-	for _, name := range s.config.Names.MirroredStreams(facts.Shards) {
-		mirror, err := s.config.JS.Stream(ctx, name)
-		if err != nil {
-			return site.Seen{}, err
-		}
-		info := mirror.CachedInfo()
-		seen.Ends[name] = info.State.LastSeq
-		s.lag.stream(name, s.config.Now(), info.Mirror)
+	seen := site.Seen{Done: site.Mirror}
+	if seen.Ends, err = s.measure(ctx, facts.Shards); err != nil {
+		return site.Seen{}, err
 	}
 	if s.lag.isComplete() {
 		seen.Floors = there.floors(ctx, facts.Shards)
 	}
 	return seen, nil
+}
+
+// measure returns where the mirrors end, and takes note of how far they are behind.
+func (s *Service) measure(ctx context.Context, shards int) (map[string]uint64, error) {
+	ends := map[string]uint64{}
+	for _, name := range s.config.Names.MirroredStreams(shards) {
+		mirror, err := s.config.JS.Stream(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		info := mirror.CachedInfo()
+		ends[name] = info.State.LastSeq
+		s.lag.stream(name, s.config.Now(), info.Mirror)
+	}
+	return ends, nil
 }
 
 // floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out
@@ -80,27 +95,29 @@ func (s streams) floors(ctx context.Context, shards int) map[string]uint64 {
 func (s *Service) makeMirrors(ctx context.Context, own *site.Record, there streams, facts topology.Facts) error {
 	for _, name := range s.config.Names.MirroredStreams(facts.Shards) {
 		config, err := s.here.config(ctx, name)
+		if err == nil && config != nil && config.Mirror == nil {
+			err = s.remove(ctx, name, own)
+		}
+		if err == nil && (config == nil || config.Mirror == nil) {
+			err = s.makeMirror(ctx, own, there, name)
+		}
 		if err != nil {
 			return err
 		}
-		if config != nil && config.Mirror != nil {
-			continue
-		}
-		if config != nil {
-			if err := s.remove(ctx, name, own); err != nil {
-				return err
-			}
-		}
-		of, err := there.config(ctx, name)
-		if err != nil {
-			return err
-		}
-		if of == nil || of.Mirror != nil {
-			return fmt.Errorf("replication: the stream %s is not there at the site %s", name, own.Peer)
-		}
-		if _, err := s.config.JS.CreateStream(ctx, mirrorOf(*of, own.Peer)); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("replication: mirror stream %s: %w", name, err)
-		}
+	}
+	return nil
+}
+
+func (s *Service) makeMirror(ctx context.Context, own *site.Record, there streams, name string) error {
+	of, err := there.config(ctx, name)
+	if err != nil {
+		return err
+	}
+	if of == nil || of.Mirror != nil {
+		return fmt.Errorf("replication: the stream %s is not there at the site %s", name, own.Peer)
+	}
+	if _, err := s.config.JS.CreateStream(ctx, mirrorOf(*of, own.Peer)); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("replication: mirror stream %s: %w", name, err)
 	}
 	return nil
 }
@@ -130,22 +147,15 @@ func (s *Service) cut(ctx context.Context) (site.Seen, error) {
 	}
 	mirrored := s.config.Names.MirroredStreams(facts.Shards)
 	for _, name := range mirrored {
-		if config, err := s.here.config(ctx, name); err != nil {
-			return site.Seen{}, err
-		} else if config == nil {
-			return site.Seen{}, fmt.Errorf("replication: there is no mirror of the stream %s", name)
-		}
-		if err := s.here.fence(ctx, name); err != nil {
+		if err := s.here.fenceMirror(ctx, name); err != nil {
 			return site.Seen{}, err
 		}
 	}
-	seen := site.Seen{Done: site.Cut, Ends: map[string]uint64{}}
-	for _, name := range mirrored {
-		if seen.Ends[name], err = s.here.settled(ctx, name); err != nil {
-			return site.Seen{}, err
-		}
+	ends, err := s.here.settledAll(ctx, mirrored)
+	if err != nil {
+		return site.Seen{}, err
 	}
-	return seen, nil
+	return site.Seen{Done: site.Cut, Ends: ends}, nil
 }
 
 // take lets the streams take writes, makes the others, and copies what waits at the other site.
@@ -154,11 +164,8 @@ func (s *Service) take(ctx context.Context, own *site.Record) (site.Seen, error)
 	if err != nil {
 		return site.Seen{}, err
 	}
-	derived, mirrored := s.here.all(facts.Shards)
-	for _, name := range append(derived, mirrored...) {
-		if err := s.here.open(ctx, name, facts.Shards); err != nil {
-			return site.Seen{}, err
-		}
+	if err := s.here.openAll(ctx, facts.Shards); err != nil {
+		return site.Seen{}, err
 	}
 	if err := s.resumeTransfers(ctx, own, facts.Shards); err != nil {
 		return site.Seen{}, err
@@ -260,18 +267,7 @@ func (s streams) isMark(stream, subject string) bool {
 
 // repair makes again what the mirrors cannot have. No pool runs meanwhile, but at a review.
 func (s *Service) repair(ctx context.Context, action site.Action) (site.Seen, error) {
-	facts, err := s.here.facts(ctx)
-	if err != nil {
-		return site.Seen{}, err
-	}
-	config := consistency.Config{
-		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Rebuilt: true, Identity: subjects.RoleReplication,
-		Logger: s.log, Now: s.config.Now,
-	}
-	if action == site.Review {
-		config.Pause, config.Rebuilt = consistency.DefaultPause, false
-	}
-	checker, err := consistency.New(ctx, config)
+	checker, err := s.checker(ctx, action)
 	if err != nil {
 		return site.Seen{}, err
 	}
@@ -282,11 +278,28 @@ func (s *Service) repair(ctx context.Context, action site.Action) (site.Seen, er
 		if err != nil {
 			return site.Seen{}, err
 		}
+		open := report.Open()
 		s.log.InfoContext(ctx, "repaired after a takeover", "action", action, "schedules", report.Schedules, "workflows", report.Workflows,
-			"repaired", len(report.Findings)-report.Open(), "left", report.Open(), "took", s.config.Now().Sub(began).Round(time.Millisecond))
-		if report.Open() == 0 {
+			"repaired", len(report.Findings)-open, "left", open, "took", s.config.Now().Sub(began).Round(time.Millisecond))
+		if open == 0 {
 			break
 		}
 	}
 	return site.Seen{Done: action}, nil
+}
+
+// checker returns the checker for a repair, which the caller must close.
+func (s *Service) checker(ctx context.Context, action site.Action) (*consistency.Checker, error) {
+	facts, err := s.here.facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := consistency.Config{
+		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Rebuilt: true, Identity: subjects.RoleReplication,
+		Logger: s.log, Now: s.config.Now,
+	}
+	if action == site.Review {
+		config.Pause, config.Rebuilt = consistency.DefaultPause, false
+	}
+	return consistency.New(ctx, config)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,6 +64,27 @@ func (s streams) fence(ctx context.Context, name string) error {
 	return s.update(ctx, *config)
 }
 
+// fenceOwn is fence, and leaves mirrors alone.
+func (s streams) fenceOwn(ctx context.Context, name string) error {
+	config, err := s.config(ctx, name)
+	if err != nil || config == nil || config.Mirror != nil {
+		return err
+	}
+	return s.fence(ctx, name)
+}
+
+// fenceMirror is fence, for a stream that must exist.
+func (s streams) fenceMirror(ctx context.Context, name string) error {
+	config, err := s.config(ctx, name)
+	if err == nil && config == nil {
+		err = fmt.Errorf("replication: there is no mirror of the stream %s", name)
+	}
+	if err != nil {
+		return err
+	}
+	return s.fence(ctx, name)
+}
+
 // end marks the end of a fenced stream, and returns the sequence of the mark. Without it, a mirror could not know that it has everything: the last messages of
 // the stream may be gone. A stream that is too full for the mark ends with its last message.
 func (s streams) end(ctx context.Context, name string) (uint64, error) {
@@ -116,6 +138,30 @@ func (s streams) open(ctx context.Context, name string, shards int) error {
 		return err
 	}
 	return stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.Fenced(name)))
+}
+
+// settledAll returns where streams end that were mirrors a moment ago.
+func (s streams) settledAll(ctx context.Context, names []string) (map[string]uint64, error) {
+	ends := map[string]uint64{}
+	for _, name := range names {
+		end, err := s.settled(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ends[name] = end
+	}
+	return ends, nil
+}
+
+// openAll opens all streams of the installation that exist.
+func (s streams) openAll(ctx context.Context, shards int) error {
+	derived, mirrored := s.all(shards)
+	for _, name := range slices.Concat(derived, mirrored) {
+		if err := s.open(ctx, name, shards); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mirrorOf returns the configuration of the mirror of a stream of another site.

@@ -3,6 +3,7 @@ package replication
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,20 +29,17 @@ func (s *Sites) Handover(ctx context.Context, within time.Duration, progress fun
 	}
 	now := s.now()
 	next, err := site.Handover(here, s.there(ctx, here), now.Add(within), now)
+	if err == nil {
+		err = s.change(ctx, here, next)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.change(ctx, here, next); err != nil {
-		return err
-	}
 	return s.watch(ctx, progress, func(now, there *site.Record) (bool, error) {
-		switch {
-		case now.State == site.Active && now.Term == here.Term:
+		if now.State == site.Active && now.Term == here.Term {
 			return false, schedule.Errorf(schedule.CodeUnavailable, "the handover was given up, and the site %q is active as before: %s", now.Site, now.Problem)
-		case there == nil:
-			return false, nil
 		}
-		return there.State == site.Active && there.Term > here.Term, nil
+		return there != nil && there.State == site.Active && there.Term > here.Term, nil
 	})
 }
 
@@ -56,10 +54,10 @@ func (s *Sites) Failover(ctx context.Context, force bool, progress func(here, th
 		return schedule.Errorf(schedule.CodeFailedPrecondition,
 			"the site %q is %s and answers: carillon site handover, there, loses nothing", there.Site, there.State)
 	}
-	if err := s.complete(ctx); err != nil {
-		return err
-	}
 	next, err := site.Failover(here, there, s.now())
+	if err == nil {
+		err = s.complete(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -99,8 +97,7 @@ func (s *Sites) change(ctx context.Context, here, next *site.Record) error {
 	case now == nil || now.State != here.State || now.Term != here.Term:
 		return schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q changes just now: look again", here.Site)
 	}
-	err = s.store.Save(ctx, next, revision, 0)
-	if errors.Is(err, site.ErrChanged) {
+	if err = s.store.Save(ctx, next, revision, 0); errors.Is(err, site.ErrChanged) {
 		err = schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q changes just now: look again", here.Site)
 	}
 	return err
@@ -113,11 +110,7 @@ func (s *Sites) watch(ctx context.Context, progress func(here, there *site.Recor
 		here, _, err := s.store.Load(ctx)
 		if err == nil && here != nil {
 			there := s.there(ctx, here)
-			text := here.String()
-			if there != nil {
-				text += there.String()
-			}
-			if text != last {
+			if text := fmt.Sprint(here, there); text != last {
 				last = text
 				progress(here, there)
 			}
@@ -152,16 +145,22 @@ func (s *Sites) EachDiverged(ctx context.Context, from uint64, visit func(*Diver
 		if err != nil {
 			return err
 		}
-		d := Diverged{Number: m.Sequence, Data: m.Data}
-		if d.DivergedFrom, err = s.names.ParseDiverged(m.Subject); err != nil {
-			return err
+		d, err := s.diverged(&m)
+		if err == nil {
+			err = visit(d)
 		}
-		if d.Time, err = time.Parse(time.RFC3339Nano, m.Header.Get(HeaderDivergedTime)); err != nil {
-			return err
-		}
-		if err := visit(&d); err != nil {
+		if err != nil {
 			return err
 		}
 		from = m.Sequence + 1
 	}
+}
+
+func (s *Sites) diverged(m *bus.Message) (*Diverged, error) {
+	from, err := s.names.ParseDiverged(m.Subject)
+	if err != nil {
+		return nil, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(headerDivergedTime))
+	return &Diverged{DivergedFrom: from, Time: at, Number: m.Sequence, Data: m.Data}, err
 }

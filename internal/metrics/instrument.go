@@ -77,7 +77,7 @@ var catalogue []Instrument
 func Groups() []Group {
 	return []Group{
 		GroupRuns, GroupBackfills, GroupQueues, GroupPools, GroupExecutions, GroupTasks, GroupWorkers, GroupAPI, GroupState, GroupNATS,
-		GroupUpkeep, GroupWatched,
+		GroupUpkeep, GroupSites, GroupWatched,
 	}
 }
 

@@ -244,8 +244,11 @@ func Failover(own, peer *Record, now time.Time) (*Record, error) {
 	return next, nil
 }
 
-// String says in a line what a site is, such as "east: active, term 3".
+// String says in a line what a site is, such as "east: active, term 3". That of a nil record is empty.
 func (r *Record) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, term %d", r.Site, r.State, r.Term)
 	if r.Forced {

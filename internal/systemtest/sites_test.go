@@ -346,7 +346,7 @@ func (s *twoSites) missing(ctx context.Context) (gone []string) {
 	}
 	s.mu.Unlock()
 	for _, id := range ids {
-		_, err := s.now().gateway.DescribeWorkflowExecution(ctx, id, "")
+		_, err := s.now().gateway.DescribeWorkflow(ctx, id, "")
 		if errors.As(err, new(*serviceerror.NotFound)) {
 			gone = append(gone, id)
 			continue
