@@ -36,7 +36,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 
 	code, stdout, _ = c.cluster("info")
 	require.Equal(t, ExitOK, code)
-	assert.Regexp(t, `(?m)^Processes\n.*\n  \S+ +\d+ +frontend generator invoker backfiller history matching archival +\S+ +`+
+	assert.Regexp(t, `(?m)^Processes\n.*\n  \S+ +\d+ +frontend generator invoker backfiller history matching archival replication +\S+ +`+
 		zonedata.Current().Version()+` \(`+zonedata.Current().Digest()+`\) +-$`, stdout)
 	assert.Regexp(t, `(?m)^Shards +4$`, stdout)
 	assert.Regexp(t, `(?m)^  CARILLON_EVENTS +\d+ +.*B +\S+.* 1 +carillon$`, stdout)

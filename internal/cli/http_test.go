@@ -78,7 +78,7 @@ func TestHealthOfTheRoles(t *testing.T) {
 	t.Parallel()
 	node := natstest.Cluster(t, 1).Node(0)
 	node.Stop()
-	roles := []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "archival", "worker"}
+	roles := []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "archival", "replication", "worker"}
 	daemons, pages := map[string]*daemon{}, map[string]observer{}
 	for _, role := range roles {
 		daemons[role] = startDaemon(t, role, "--nats", node.URL(), "--http", "127.0.0.1:0")
@@ -114,7 +114,7 @@ func TestServerShowsItself(t *testing.T) {
 	for _, role := range page.until(true, "the server is ready").Roles {
 		names = append(names, role.Role)
 	}
-	assert.Equal(t, []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "archival", "worker"}, names)
+	assert.Equal(t, []string{"frontend", "generator", "invoker", "backfiller", "history", "matching", "archival", "replication", "worker"}, names)
 
 	code, body := page.get("/metrics")
 	require.Equal(t, http.StatusOK, code)

@@ -85,8 +85,8 @@ func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self f
 	return nil
 }
 
-// All asks all processes what they are and collects answers until ctx ends. They are ordered by host and process number.
-// Processes of releases that do not answer are missing.
+// All asks all processes what they are and collects answers until ctx ends. They are ordered by host and process number. A process whose parts answer
+// for themselves is there once, with the roles of all parts. Processes of releases that do not answer are missing.
 func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process, error) {
 	all := []Process{}
 	err := Ask(ctx, bus.Plain{Conn: conn}, names.Processes(), func(data []byte) {
@@ -98,7 +98,26 @@ func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process,
 	slices.SortStableFunc(all, func(a, b Process) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), slices.Compare(a.Roles, b.Roles))
 	})
-	return all, err
+	return merged(all), err
+}
+
+// merged returns processes, in their order, with the parts of each put together.
+func merged(parts []Process) []Process {
+	all := parts[:0]
+	for _, part := range parts {
+		last := len(all) - 1
+		if last < 0 || all[last].Host != part.Host || all[last].PID != part.PID {
+			all = append(all, part)
+			continue
+		}
+		for _, role := range part.Roles {
+			if !slices.Contains(all[last].Roles, role) {
+				all[last].Roles = append(all[last].Roles, role)
+			}
+		}
+		all[last].Index = cmp.Or(all[last].Index, part.Index)
+	}
+	return all
 }
 
 // Ask sends an empty request on a subject and passes on the data of each answer, until ctx ends or NATS says that nobody listens.

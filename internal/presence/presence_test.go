@@ -77,6 +77,34 @@ func TestAll(t *testing.T) {
 		string(stored))
 }
 
+// TestPartsOfAProcess: each part of a process may answer for itself.
+func TestPartsOfAProcess(t *testing.T) {
+	t.Parallel()
+	conn, _ := natstest.Connect(t, natstest.Shared(t))
+	names := natstest.Names(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	for _, part := range []presence.Process{
+		{Host: "h1", PID: 1, Roles: []string{"replication"}},
+		{Host: "h1", PID: 1, Roles: []string{"frontend", "generator"}, Index: &presence.Index{Read: 5}},
+		{Host: "h1", PID: 2, Roles: []string{"replication"}},
+	} {
+		running.Go(func() { assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return part })) })
+	}
+	want := []presence.Process{
+		{Host: "h1", PID: 1, Roles: []string{"frontend", "generator", "replication"}, Index: &presence.Index{Read: 5}},
+		{Host: "h1", PID: 2, Roles: []string{"replication"}},
+	}
+	natstest.Eventually(t, natstest.Patience, "all answer", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		found, err := presence.All(ctx, conn, names)
+		return err == nil && assert.ObjectsAreEqual(want, found)
+	})
+}
+
 // TestAnswersNobodyInTheInstallation: a process does not answer on a subject of the installation.
 func TestAnswersNobodyInTheInstallation(t *testing.T) {
 	t.Parallel()
