@@ -22,6 +22,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,7 +43,7 @@ func newFence(t *testing.T) *fence {
 	t.Setenv("CARILLON_TLS_CERT", ca.Path("server.pem"))
 	t.Setenv("CARILLON_TLS_KEY", ca.Path("server.key"))
 	t.Setenv("CARILLON_TLS_CA", ca.Path("ca.pem"))
-	for _, user := range []string{"OPERATOR", "SERVICE", "WORKER", "BILLING", "BILLING_WORKER", "BILLING_READER", "BILLING_VIEWER", "BILLING_INVOICES", "SYS"} {
+	for _, user := range []string{"OPERATOR", "SERVICE", "REPLICATION", "WORKER", "BILLING", "BILLING_WORKER", "BILLING_READER", "BILLING_VIEWER", "BILLING_INVOICES", "SYS"} {
 		t.Setenv("CARILLON_"+user+"_PASSWORD", passwordOf(user))
 	}
 	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = "../../deploy/nats/carillon.conf" })
@@ -66,6 +67,38 @@ func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan er
 	js, err := jetstream.New(conn)
 	require.NoError(f.t, err)
 	return conn, js, refused
+}
+
+// TestReplicationMay: the permissions of deploy/nats let the role replication change the streams of its own site, and only ask about those of the other one.
+func TestReplicationMay(t *testing.T) {
+	f := newFence(t)
+	_, service, _ := f.connect("service")
+	names := subjects.Default()
+	_, err := topology.Ensure(t.Context(), service, names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	conn, js, refused := f.connect("replication")
+	require.NoError(t, site.NewStore(js, names).Save(t.Context(), site.Linked("east", "west", time.Now()), 0, 1))
+	_, err = js.CreateStream(t.Context(), names.DivergedConfig(1))
+	require.NoError(t, err)
+	config := names.DivergedConfig(1)
+	config.Subjects = []string{names.Fenced(config.Name)}
+	_, err = js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream(t.Context(), config.Name))
+	require.NoError(t, conn.Flush())
+	require.Empty(t, refused)
+	for _, subject := range []string{
+		"$JS.west.API.STREAM.DELETE.CARILLON_EVENTS", "$JS.west.API.STREAM.UPDATE.CARILLON_EVENTS", "$JS.west.API.STREAM.PURGE.CARILLON_EVENTS",
+		"$JS.west.API.STREAM.CREATE.X", "$JS.API.STREAM.RESTORE.CARILLON_EVENTS", "$JS.API.ACCOUNT.PURGE.CARILLON", "$SYS.REQ.SERVER.PING", "elsewhere",
+	} {
+		require.NoError(t, conn.Publish(subject, nil))
+		select {
+		case err := <-refused:
+			require.ErrorIs(t, err, nats.ErrPermissionViolation, subject)
+		case <-time.After(patience):
+			t.Errorf("%s is not refused", subject)
+		}
+	}
 }
 
 // TestServiceMayArchive: the permissions of deploy/nats are enough for the archive of the installation, and for no other bucket.
