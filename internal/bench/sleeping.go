@@ -21,9 +21,6 @@ func sleepingScenario() Scenario {
 	}
 }
 
-// entriesToSleep is how many entries the journal of a sleeping workflow has: it was started, and its workflow task was started and completed.
-const entriesToSleep = 3
-
 func measureSleeping(ctx context.Context, s *session) error {
 	if err := s.fallAsleep(ctx, s.Workflows); err != nil {
 		return err
@@ -91,27 +88,22 @@ func measureSleepers(ctx context.Context, s *session) error {
 
 // fallAsleep starts n workflows, and waits until all of them wait for their timers.
 func (s *session) fallAsleep(ctx context.Context, n int) error {
-	before, err := s.traffic(ctx)
-	if err != nil {
-		return err
-	}
 	began := time.Now()
-	err = s.withWorker(ctx, func(c sdkclient.Client) error {
-		asleep := s.counts.begun.Load()
-		err := s.fromClients(ctx, "start", n, func(ctx context.Context, i int) error {
-			_, err := s.start(ctx, c, kindSleeping, s.sleeperID(i))
-			return err
-		})
-		return cmp.Or(err, s.await(ctx, "falling asleep", func() (int, int, error) {
-			if s.foreign() {
-				return int(s.counts.begun.Load() - asleep), n, nil
-			}
-			now, err := s.traffic(ctx)
-			return int(now.messages[kindJournals]-before.messages[kindJournals]) / entriesToSleep, n, err
-		}))
-	})
+	err := s.withWorker(ctx, func(c sdkclient.Client) error { return s.startSleepers(ctx, c, n) })
 	s.result.rate("created", n, time.Since(began))
 	return cmp.Or(err, s.quiet(ctx))
+}
+
+// startSleepers starts n workflows, and waits until the code of all of them has begun.
+func (s *session) startSleepers(ctx context.Context, c sdkclient.Client, n int) error {
+	asleep := s.counts.begun.Load()
+	err := s.fromClients(ctx, "start", n, func(ctx context.Context, i int) error {
+		_, err := s.start(ctx, c, kindSleeping, s.sleeperID(i))
+		return err
+	})
+	return cmp.Or(err, s.await(ctx, "falling asleep", func() (int, int, error) {
+		return int(s.counts.begun.Load() - asleep), n, nil
+	}))
 }
 
 // restartGateway restarts everything, and notes how long that took until a request to the gateway was answered.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	sdkclient "go.temporal.io/sdk/client"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -207,4 +208,17 @@ func TestTooManyPolls(t *testing.T) {
 	p.Kind, p.Size = "polls", 20
 	_, err = Run(t.Context(), s, p, c)
 	require.ErrorContains(t, err, "of 20 polls wait")
+}
+
+// TestAllAsleep: workflows count as asleep when their code has begun, also if their tasks have waited for the worker.
+func TestAllAsleep(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	const sleepers = 1500
+	s := running(t)
+	s.Clients = 64
+	require.NoError(t, s.withWorker(t.Context(), func(c sdkclient.Client) error { return s.startSleepers(t.Context(), c, sleepers) }))
+	assert.EqualValues(t, sleepers, s.counts.begun.Load())
 }
