@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/owners"
 	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/workflows"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -45,6 +46,8 @@ type Config struct {
 	Workflows *workflows.Client
 	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
+	// Elsewhere says where the installation is active, if not here: requests that write are refused, and no jobs are worked on. Default: it is here.
+	Elsewhere *site.Elsewhere
 	// Version is the version of the micro service, a semantic version. Default: 0.0.0.
 	Version string
 	// Logger gets what callers are not told. Default: slog.Default().

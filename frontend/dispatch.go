@@ -111,6 +111,9 @@ func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error
 	if c.refused != nil {
 		return nil, c.refused
 	}
+	if f.config.Elsewhere != nil && c.endpoint.handle.access != accessRead {
+		return nil, f.config.Elsewhere.Refusal()
+	}
 	namespace, err := f.config.Names.NamespaceOfAPI(c.request.Subject())
 	if err != nil {
 		return nil, err

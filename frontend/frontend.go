@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,21 +99,11 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("frontend: listen to other frontends: %w", err)
 	}
 	defer leave()
-	stopConsumers, err := f.makeConsumers(work)
+	stopWorkers, err := f.serveWorkers(work)
+	defer stopWorkers()
 	if err != nil {
 		return fmt.Errorf("frontend: listen to workers: %w", err)
 	}
-	defer stopConsumers()
-	stopAcks, err := f.passAcks(work)
-	if err != nil {
-		return fmt.Errorf("frontend: listen to workers: %w", err)
-	}
-	defer stopAcks()
-	stopReports, err := f.takeReports(work)
-	if err != nil {
-		return fmt.Errorf("frontend: listen to workers: %w", err)
-	}
-	defer stopReports()
 	stopVisibility, err := f.showExecutions(work)
 	if err != nil {
 		return fmt.Errorf("frontend: listen to gateways: %w", err)
@@ -132,13 +123,35 @@ func (f *Frontend) Run(ctx context.Context) error {
 	}
 }
 
+// serveWorkers does for untrusted workers what they may not do themselves, until stop is called, which is never nil. At a standby there are no runs
+// to work on.
+func (f *Frontend) serveWorkers(work context.Context) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, one := range slices.Backward(stops) {
+			one()
+		}
+	}
+	if f.config.Elsewhere != nil {
+		return stop, nil
+	}
+	for _, serve := range []func(context.Context) (func(), error){f.makeConsumers, f.passAcks, f.takeReports} {
+		one, err := serve(work)
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, one)
+	}
+	return stop, nil
+}
+
 // showExecutions answers requests about executions if there is an index for it.
 func (f *Frontend) showExecutions(work context.Context) (stop func(), err error) {
 	if f.config.Index == nil {
 		return func() {}, nil
 	}
 	server, err := visibility.Serve(work, visibility.Config{
-		Conn: f.config.Conn, Names: f.config.Names, Index: f.config.Index, Batches: f.batches, Logger: f.config.Logger,
+		Conn: f.config.Conn, Names: f.config.Names, Index: f.config.Index, Batches: f.batches, Elsewhere: f.config.Elsewhere, Logger: f.config.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -240,8 +253,11 @@ func (f *Frontend) flush() {
 }
 
 // startJobs works on background jobs until ctx ends or the returned function is called. That function returns when the jobs have
-// been given back to other frontends.
+// been given back to other frontends. At a standby it does nothing.
 func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
+	if f.config.Elsewhere != nil {
+		return func() {}
+	}
 	works := f.schedules.Works()
 	maps.Copy(works, f.batches.Works())
 	runner := jobs.NewRunner(jobs.Config{

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/owners"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -40,6 +41,8 @@ type Config struct {
 	// Known are the namespaces as this process knows them. Records are those that are stored.
 	Known   namespaces.Source
 	Records Records
+	// Elsewhere says where the installation is active, if not here: then only requests that read are answered, and polls get nothing. Default: it is here.
+	Elsewhere *site.Elsewhere
 	// GRPC is where clients connect; nil means nowhere. The gateway closes it.
 	GRPC net.Listener
 	// HTTP is where the same methods are served as JSON; nil means nowhere. The gateway closes it.

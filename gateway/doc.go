@@ -22,6 +22,11 @@
 // namespace must exist, and the namespace of a task token must be that of the request. A request that names none is about that of its
 // token, and its client needs the right there. Every word of a client that becomes part of a NATS subject is escaped, so no client reaches beyond its namespace.
 //
+// # At a standby
+//
+// Where the installation is active at another site (internal/site), the gateway answers what reads, and refuses the rest with NamespaceNotActive. A poll
+// waits its time and gets no task, so workers may be connected before the site becomes active.
+//
 // # What it keeps
 //
 // Nothing that another gateway would need and does not have. Any number of them may run, and any may die at any instruction. [Gateway.Run]
@@ -29,6 +34,6 @@
 //
 // Only internal/roles imports this package. It may import internal/callers, gateway/internal/roster, client, execution, kv, schedule, subjects,
 // internal/attributes, internal/bus, internal/call, internal/flood, internal/metrics, internal/namespaces, internal/offer, internal/owners,
-// internal/scheduleproto, internal/search/query, internal/telemetry and internal/webserver, never a pool. It must never hold a rule about executions: those live
+// internal/scheduleproto, internal/search/query, internal/site, internal/telemetry and internal/webserver, never a pool. It must never hold a rule about executions: those live
 // in package execution.
 package gateway

@@ -87,6 +87,9 @@ func (g *Gateway) answer(ctx context.Context, request any, method string, handle
 	if err := cmp.Or(refusals[method], checkCommon(request)); err != nil {
 		return nil, err
 	}
+	if g.config.Elsewhere != nil && !runsAtStandby(method) {
+		return nil, g.config.Elsewhere.NotActive(namespaceOf(request))
+	}
 	namespace, err := g.checkNamespace(ctx, request, method)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,10 @@
 package gateway
 
-import "github.com/carillon-scheduler/carillon/subjects"
+import (
+	"slices"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
 
 // need is what a caller needs for a method.
 type need struct {
@@ -79,6 +83,20 @@ var (
 	}
 	needs = needsOfMethods()
 )
+
+// The methods for which a standby does not follow from the rights whether it answers them: those that need workers, the backlogs, or the role archival,
+// which are where the installation is active; and those by which workers wait for that site to be this one. They store nothing.
+var (
+	needActive  = []string{"QueryWorkflow", "DescribeTaskQueue", "ListArchivedWorkflowExecutions"}
+	workersWait = []string{"PollWorkflowTaskQueue", "PollActivityTaskQueue", "RecordWorkerHeartbeat", "ShutdownWorker"}
+)
+
+// runsAtStandby reports whether a standby answers a method: whatever a caller with the right to read may call. A poll waits, and gets no task.
+func runsAtStandby(method string) bool {
+	needed, known := needs[method]
+	isRead := known && (len(needed.anyOf) == 0 || slices.Contains(needed.anyOf, subjects.RightRead))
+	return isRead && !slices.Contains(needActive, method) || slices.Contains(workersWait, method)
+}
 
 func needsOfMethods() map[string]need {
 	all := map[string]need{}

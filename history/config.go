@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/owners"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -40,6 +41,8 @@ type Config struct {
 	Shards int
 	// Namespaces knows the namespaces: no execution begins in one that does not exist.
 	Namespaces namespaces.Source
+	// Elsewhere says where the installation is active, if not here: then the service only answers requests that read. By default it is here.
+	Elsewhere *site.Elsewhere
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.

@@ -37,7 +37,9 @@
 //
 // Queries are offered to workers and answered, and never stored. Heartbeats are stored outside the journal, the last of each activity.
 //
+// At a standby (internal/site), the service only answers requests that read, from the mirrors of the journals: it consumes nothing and stores nothing.
+//
 // Only what composes the roles imports the package. It may import execution, schedule, subjects, internal/backlog, internal/bus,
-// internal/call, internal/codec, internal/deadletter, internal/eventpage, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/sleep, internal/task,
+// internal/call, internal/codec, internal/deadletter, internal/eventpage, internal/flood, internal/journal, internal/loop, internal/metrics, internal/namespaces, internal/offer, internal/owners, internal/site, internal/sleep, internal/task,
 // internal/telemetry, internal/wire, internal/workflows, internal/archive/progress and kv. It must never import another pool, nor decide what becomes of an execution.
 package history

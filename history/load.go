@@ -153,10 +153,10 @@ func (s *slot) notify() {
 }
 
 // readHeartbeats adds the heartbeats to a state that has been read. A heartbeat of another attempt does no harm: it says which attempt it is
-// for. The leader is asked, because a heartbeat that is missing may end the activity.
+// for. The leader is asked, because a heartbeat that is missing may end the activity. A standby has none, and ends nothing.
 func (s *Service) readHeartbeats(ctx context.Context, of *slot) error {
 	run := of.state.Run
-	if !run.Open() || !beats(run) {
+	if !run.Open() || !beats(run) || s.config.Elsewhere != nil {
 		return nil
 	}
 	stream, filter := s.config.Names.HeartbeatStream(), s.config.Names.Heartbeats(of.key, run.ID)

@@ -150,8 +150,12 @@ func (s *Service) keepEntries() (stop func()) {
 	}
 }
 
-// consume takes the messages of all consumers until ctx ends.
+// consume takes the messages of all consumers until ctx ends. A standby has none.
 func (s *Service) consume(ctx context.Context) error {
+	if s.config.Elsewhere != nil {
+		<-ctx.Done()
+		return nil
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return loop.New(loop.Config{

@@ -33,6 +33,9 @@ func (s *Service) handle(ctx context.Context, subject string, data []byte) (repl
 	if _, known := s.config.Namespaces.Get(at.Namespace); !known {
 		return nil, serviceerror.NewNamespaceNotFound(at.Namespace)
 	}
+	if s.config.Elsewhere != nil && !subjects.OnlyReads(at.Verb) {
+		return nil, s.config.Elsewhere.NotActive(at.Namespace)
+	}
 	since := s.config.Now()
 	reply, err = answer(ctx, at, data)
 	err = s.legibly(ctx, subject, err)

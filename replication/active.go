@@ -70,13 +70,13 @@ func (s *Service) fenceAll(ctx context.Context, shards int) (map[string]uint64, 
 	return ends, nil
 }
 
-// working names a process that runs another role than this one; empty if there is none.
+// working names a process that runs another role than this one; empty if there is none. One that still takes this site for a standby only reads.
 func (s *Service) working(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	all, err := presence.All(ctx, s.config.JS.Conn(), s.config.Names)
 	for i := range all {
-		if !slices.Equal(all[i].Roles, []string{subjects.RoleReplication}) {
+		if !all[i].Standby && !slices.Equal(all[i].Roles, []string{subjects.RoleReplication}) {
 			return all[i].Title(), nil
 		}
 	}

@@ -45,3 +45,14 @@ const (
 	VerbResetActivity         = "reset-activity"
 	VerbUpdateActivityOptions = "update-activity-options"
 )
+
+// OnlyReads reports whether a request with a verb, to the owner of an execution or about all executions of a namespace, needs nothing but what is
+// stored. A query needs a worker.
+func OnlyReads(verb string) bool {
+	switch verb {
+	case VerbDescribe, VerbHistory, VerbHistoryReverse, VerbPollUpdate,
+		VerbListExecutions, VerbCountExecutions, VerbDescribeBatch, VerbListBatches:
+		return true
+	}
+	return false
+}

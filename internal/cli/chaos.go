@@ -17,6 +17,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/chaos"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -211,7 +212,7 @@ func (a *app) runChaosWorker(ctx context.Context, ledger string) (err error) {
 	defer func() { err = errors.Join(err, closeLedger()) }()
 	config := worker.Config{Namespace: a.global.namespace, Prefix: a.global.prefix, TaskQueue: chaos.TaskQueue}
 	return a.runAlone(ctx, workerRole, worker.DefaultDrainTimeout+roleGrace, httpOptions{},
-		func(_ context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+		func(_ context.Context, log *slog.Logger, conn *roles.Connection, _ *site.Elsewhere) (roles.Role, error) {
 			config.Logger = log
 			w, err := worker.New(conn.Conn, config)
 			if err != nil {

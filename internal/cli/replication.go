@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -25,7 +26,7 @@ allowed to.`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runAlone(cmd.Context(), subjects.RoleReplication, roleGrace, http,
-				func(_ context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+				func(_ context.Context, log *slog.Logger, conn *roles.Connection, _ *site.Elsewhere) (roles.Role, error) {
 					return a.replication(conn, log)
 				})
 		},

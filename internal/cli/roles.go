@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,13 +43,16 @@ func (o *clusterOptions) define(cmd *cobra.Command) {
 	})
 }
 
-// openCluster sets the installation up if needed, and opens it.
+// openCluster sets the installation up if needed, and opens it. At a standby it opens what is there.
 func (a *app) openCluster(
-	ctx context.Context, log *slog.Logger, conn *roles.Connection, o clusterOptions, drain time.Duration,
+	ctx context.Context, log *slog.Logger, conn *roles.Connection, elsewhere *site.Elsewhere, o clusterOptions, drain time.Duration,
 ) (*roles.Cluster, error) {
 	return roles.Open(ctx, conn, a.global.names, o.Settings,
-		roles.Options{Logger: log, Version: readBuild().semantic(), Drain: drain})
+		roles.Options{Logger: log, Version: readBuild().semantic(), Drain: drain, Elsewhere: elsewhere})
 }
+
+// buildAlone makes a role that runs alone. elsewhere is as in [roles.RunAtSite].
+type buildAlone func(ctx context.Context, log *slog.Logger, conn *roles.Connection, elsewhere *site.Elsewhere) (roles.Role, error)
 
 // connectRole connects one role to NATS. A worker may be in another account than the installation.
 func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*roles.Connection, error) {
@@ -68,8 +72,7 @@ func (a *app) logUnused(ctx context.Context, log *slog.Logger) {
 
 // runAlone runs one role on an existing NATS cluster until ctx ends.
 func (a *app) runAlone(
-	ctx context.Context, name string, grace time.Duration, o httpOptions,
-	build func(context.Context, *slog.Logger, *roles.Connection) (roles.Role, error),
+	ctx context.Context, name string, grace time.Duration, o httpOptions, build buildAlone,
 ) error {
 	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *probe.Health) error {
 		defer a.returnMemory(ctx)()
@@ -79,9 +82,13 @@ func (a *app) runAlone(
 			return err
 		}
 		defer conn.Close()
-		run := func(ctx context.Context) error {
+		run := func(ctx context.Context, elsewhere *site.Elsewhere) error {
+			if elsewhere != nil && !roles.AtStandby(name) {
+				<-ctx.Done()
+				return nil
+			}
 			health.AllWait(waitForInstallation)
-			role, err := build(ctx, log, conn)
+			role, err := build(ctx, log, conn, elsewhere)
 			if err != nil {
 				return err
 			}
@@ -92,7 +99,7 @@ func (a *app) runAlone(
 			return roles.Supervise(ctx, log, grace, stages...)
 		}
 		if name == workerRole || name == subjects.RoleReplication { // they know nothing of sites, or all of them
-			return run(ctx)
+			return run(ctx, nil)
 		}
 		return roles.AtSite(log, health, conn, a.global.names, run).Run(ctx)
 	})
@@ -138,8 +145,8 @@ hands its share over at once.`,
 func (a *app) runPool(
 	ctx context.Context, name string, o clusterOptions, http httpOptions, build func(*roles.Cluster) (roles.Role, error),
 ) error {
-	return a.runAlone(ctx, name, roleDrain+roleGrace, http, func(ctx context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
-		cluster, err := a.openCluster(ctx, log, conn, o, roleDrain)
+	return a.runAlone(ctx, name, roleDrain+roleGrace, http, func(ctx context.Context, log *slog.Logger, conn *roles.Connection, elsewhere *site.Elsewhere) (roles.Role, error) {
+		cluster, err := a.openCluster(ctx, log, conn, elsewhere, o, roleDrain)
 		if err != nil {
 			return roles.Role{}, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -146,7 +147,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	})
 }
 
-// runRoles runs the roles that the server has at each site, and beside them those of an active one.
+// runRoles runs the roles that the server has at each site, and beside them those for what its site is.
 func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions) error {
 	started := a.env.Now()
 	server, conn, err := a.connectServer(ctx, log, o)
@@ -163,10 +164,10 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 		return err
 	}
 	last := &terminal{app: a, options: o, url: server.url, started: started}
-	active := roles.AtSite(log, health, conn, a.global.names, func(ctx context.Context) error {
-		return a.runActive(ctx, log, health, o, server, conn, last)
+	atSite := roles.AtSite(log, health, conn, a.global.names, func(ctx context.Context, elsewhere *site.Elsewhere) error {
+		return a.runAtSite(ctx, log, health, o, server, conn, elsewhere, last)
 	})
-	stages := append(roles.Observed(health, roles.Stage{active}, roles.Stage{replication}, roles.Stage{conn.Role()}), server.kept(nil)...)
+	stages := append(roles.Observed(health, roles.Stage{atSite}, roles.Stage{replication}, roles.Stage{conn.Role()}), server.kept(nil)...)
 	if err := roles.Supervise(ctx, log, serverGrace+outerGrace, stages...); err != nil {
 		return err
 	}
@@ -174,20 +175,25 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 	return nil
 }
 
-// runActive runs the roles of an active site until ctx ends.
-func (a *app) runActive(
-	ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions, server natsOf, conn *roles.Connection, c *terminal,
+// runAtSite runs the roles of an active site until ctx ends, or those that read if the installation is active elsewhere.
+func (a *app) runAtSite(
+	ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions, server natsOf, conn *roles.Connection, elsewhere *site.Elsewhere, c *terminal,
 ) error {
 	health.AllWait(waitForInstallation)
-	cluster, err := a.openCluster(ctx, log, conn, o.clusterOptions, serverDrain)
+	cluster, err := a.openCluster(ctx, log, conn, elsewhere, o.clusterOptions, serverDrain)
 	if err != nil {
 		return err
 	}
-	*c = terminal{app: a, options: o, cluster: cluster, url: server.url, started: c.started}
+	*c = terminal{app: a, options: o, cluster: cluster, url: server.url, started: c.started, elsewhere: elsewhere}
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	stages, err := a.serverStages(ctx, log, cluster, o, c)
+	var stages []roles.Stage
+	if elsewhere == nil {
+		stages, err = a.serverStages(ctx, log, cluster, o, c)
+	} else {
+		stages, err = a.standbyStages(ctx, cluster, o, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -221,14 +227,34 @@ func (a *app) serverStages(
 		return nil, err
 	}
 	c.ready = ready
-	announced := []string{front.Name, generator.Name, invoker.Name, backfiller.Name, history.Name, matching.Name, archival.Name}
-	for _, role := range accept {
-		announced = append(announced, role.Name)
-	}
+	announced := append(namesOf(roles.Stage{front, generator, invoker, backfiller, history, matching, archival}), namesOf(accept)...)
 	return []roles.Stage{
 		append(accept, front), {generator, backfiller, matching, archival}, work, {invoker, history},
 		{c.role(), cluster.Announcement(announced...)},
 	}, nil
+}
+
+// standbyStages is serverStages for a standby: those of the roles that run there.
+func (a *app) standbyStages(ctx context.Context, cluster *roles.Cluster, o *serverOptions, c *terminal) ([]roles.Stage, error) {
+	front, ready, err1 := cluster.Frontend(o.search.SearchOptions)
+	history, err2 := cluster.History()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	accept, err := a.serverDoors(ctx, cluster, o, c)
+	if err != nil {
+		return nil, err
+	}
+	c.ready = ready
+	announced := append(namesOf(roles.Stage{front, history}), namesOf(accept)...)
+	return []roles.Stage{append(accept, front), {history}, {c.role(), cluster.Announcement(announced...)}}, nil
+}
+
+func namesOf(stage roles.Stage) (names []string) {
+	for _, role := range stage {
+		names = append(names, role.Name)
+	}
+	return names
 }
 
 // serverDoors returns the gateway and the console, unless they are off, and tells the terminal where they are.

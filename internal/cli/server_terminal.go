@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -24,6 +25,8 @@ type terminal struct {
 	cluster *roles.Cluster
 	url     string
 	started time.Time
+	// elsewhere says where the installation is active, if not here.
+	elsewhere *site.Elsewhere
 	// ready is closed once the frontend answers requests.
 	ready <-chan struct{}
 	// gateway is where Temporal's clients find the server. Its listeners are nil if they do not.
@@ -38,7 +41,7 @@ type terminal struct {
 
 // prepare reads what the terminal must know from before the roles begin.
 func (c *terminal) prepare(ctx context.Context) error {
-	if !c.options.demo {
+	if !c.options.demo || c.elsewhere != nil {
 		return nil
 	}
 	var err error
@@ -80,7 +83,7 @@ func (c *terminal) run(ctx context.Context) error {
 		return nil
 	}
 	c.banner()
-	if c.options.demo {
+	if c.options.demo && c.elsewhere == nil {
 		return c.runDemo(ctx)
 	}
 	<-ctx.Done()
@@ -100,9 +103,17 @@ func (c *terminal) banner() {
 		{"", "stop", "Ctrl-C"},
 	}
 	var text strings.Builder
-	text.WriteString("carillon is ready: all roles in this process\n")
+	text.WriteString(c.title() + "\n")
 	_ = render.Table(&text, rows) // a strings.Builder does not fail
 	c.print(text.String())
+}
+
+// title says which roles run.
+func (c *terminal) title() string {
+	if c.elsewhere != nil {
+		return fmt.Sprintf("carillon is ready to be read: the site %s is a standby of %s, which is active", c.elsewhere.Here, c.elsewhere.Active)
+	}
+	return "carillon is ready: all roles in this process"
 }
 
 func (c *terminal) dataText() string {

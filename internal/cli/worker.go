@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 	"github.com/carillon-scheduler/carillon/worker/builtin"
@@ -30,7 +31,7 @@ docs/worker-protocol.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config.Namespace, config.Prefix = a.global.namespace, a.global.prefix
 			return a.runAlone(cmd.Context(), workerRole, config.DrainTimeout+roleGrace, http,
-				func(_ context.Context, log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+				func(_ context.Context, log *slog.Logger, conn *roles.Connection, _ *site.Elsewhere) (roles.Role, error) {
 					config.Logger, config.JetStreamAPIPrefix = log, a.global.apiPrefix()
 					all, err := actions.worker(config)
 					if err != nil {

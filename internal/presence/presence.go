@@ -28,6 +28,8 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Roles are the roles that it runs, such as "generator".
 	Roles []string `json:"roles"`
+	// Standby says that its roles only read, since the installation is active at another site.
+	Standby bool `json:"standby,omitempty"`
 	// Version is the version of the program.
 	Version string `json:"version"`
 	// Zones is the version of its time zone data, and ZonesFrom the path of the data if it is not the data of the program.

@@ -30,7 +30,8 @@ type role struct {
 	name   string
 	phase  phase
 	checks Checks
-	err    error // why it failed
+	err    error  // why it failed
+	pause  string // why it rests
 }
 
 // phase is a phase in the life of a role.
@@ -38,6 +39,7 @@ type phase int
 
 const (
 	awaited phase = iota
+	resting
 	running
 	ended
 	failed
@@ -87,13 +89,24 @@ func (h *Health) Stopped() {
 	h.stopped = true
 }
 
-// Again records that roles that were told to stop will run again, and what they wait for until then.
+// Rest records that the roles that do not run are not to run at present, and why, except those that are named.
+func (h *Health) Rest(why string, except ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.roles {
+		if (r.phase == awaited || r.phase == ended) && !slices.Contains(except, r.name) {
+			r.phase, r.checks, r.pause = resting, Checks{}, why
+		}
+	}
+}
+
+// Again records that roles that were told to stop, or rest, will run again, and what they wait for until then.
 func (h *Health) Again(waits string) {
 	h.AllWait(waits)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range h.roles {
-		if r.phase == ended {
+		if r.phase == ended || r.phase == resting {
 			r.phase, r.checks = awaited, Checks{}
 		}
 	}

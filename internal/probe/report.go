@@ -9,6 +9,8 @@ type Status string
 const (
 	// StatusReady: it does its work.
 	StatusReady Status = "ready"
+	// StatusStandby: it is not to do its work here at present, since the installation is active at another site. Only roles have it.
+	StatusStandby Status = "standby"
 	// StatusWaiting: it has not begun, or cannot do its work at present. That ends when it gets what it waits for.
 	StatusWaiting Status = "waiting"
 	// StatusStopping: it has been told to stop, and finishes or gives back its work.
@@ -21,7 +23,7 @@ const (
 
 // Report is what the health endpoints show.
 type Report struct {
-	// Status is the status of the process: ready if all its roles are.
+	// Status is the status of the process: ready if all its roles are that are to do their work.
 	Status Status `json:"status"`
 	// Roles are in the order in which the process names them.
 	Roles []RoleReport `json:"roles"`
@@ -35,7 +37,7 @@ type RoleReport struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// IsReady reports whether all roles do their work.
+// IsReady reports whether all roles do their work that are to do it.
 func (r Report) IsReady() bool { return r.Status == StatusReady }
 
 // IsHealthy reports whether the process is worth keeping: it does its work, or will do so by itself, or finishes it.
@@ -63,7 +65,7 @@ func newReport(roles []role, wait string, stopping, stopped bool) Report {
 
 // severity orders the statuses of roles. The greatest one of a role decides the status of the process.
 var severity = map[Status]int{
-	StatusReady: 0, StatusWaiting: 1, StatusStopped: 2, StatusStopping: 3, StatusFailed: 4,
+	StatusReady: 0, StatusStandby: 0, StatusWaiting: 1, StatusStopped: 2, StatusStopping: 3, StatusFailed: 4,
 }
 
 func (r *role) report(wait string, stopping bool) RoleReport {
@@ -82,6 +84,8 @@ func (r *role) report(wait string, stopping bool) RoleReport {
 		report.Status, report.Reason = StatusFailed, stuck
 	case r.phase == ended:
 		report.Status = StatusStopped
+	case r.phase == resting && !stopping:
+		report.Status, report.Reason = StatusStandby, r.pause
 	case stopping:
 		report.Status = StatusStopping
 	default:

@@ -3,6 +3,7 @@ package roles
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -32,6 +34,7 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/matching"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -61,6 +64,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the version of this program.
 	Version string
+	// Elsewhere says where the installation is active, if not here: then the roles only read, and only those of [AtStandby] may run.
+	Elsewhere *site.Elsewhere
 	// Drain bounds how long a stopping frontend waits for the requests it has begun.
 	Drain time.Duration
 	// LanesFrom is how many messages the records of a shard must have before a separate connection reads them. Default: bus.LongIndex.
@@ -74,7 +79,7 @@ type Options struct {
 }
 
 // Open sets the installation up if needed, and opens it. Any number of processes may do so at once. It waits until ctx ends for a NATS
-// cluster that is still starting.
+// cluster that is still starting. At a standby it opens the mirrors, and the error wraps [errNoMirrors] while there is none of a bucket.
 func Open(
 	ctx context.Context, conn *Connection, names subjects.Names, settings topology.Settings, options Options,
 ) (*Cluster, error) {
@@ -82,12 +87,15 @@ func Open(
 	if err != nil {
 		return nil, fmt.Errorf("connect to JetStream: %w", err)
 	}
-	facts, err := topology.Ensure(ctx, js, names, settings)
+	facts, err := factsFor(ctx, js, names, settings, options.Elsewhere)
 	if err != nil {
-		return nil, fmt.Errorf("set up streams and buckets: %w", err)
+		return nil, err
 	}
 	lanes := conn.newLanes(facts.Shards, cmp.Or(options.LanesFrom, bus.LongIndex))
 	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
+	if errors.Is(err, jetstream.ErrBucketNotFound) && options.Elsewhere != nil {
+		err = fmt.Errorf("%w: %w", errNoMirrors, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +113,31 @@ func Open(
 	}, nil
 }
 
+// factsFor returns what all processes of the installation agree on. Where it is active, it is set up first, if needed.
+func factsFor(
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, settings topology.Settings, elsewhere *site.Elsewhere,
+) (topology.Facts, error) {
+	if elsewhere != nil {
+		facts, err := topology.Read(ctx, js, names)
+		if schedule.CodeOf(err) == schedule.CodeNotFound {
+			err = fmt.Errorf("%w: %w", errNoMirrors, err)
+		}
+		return facts, err
+	}
+	facts, err := topology.Ensure(ctx, js, names, settings)
+	if err != nil {
+		return facts, fmt.Errorf("set up streams and buckets: %w", err)
+	}
+	return facts, nil
+}
+
 // Announcement returns a role that answers requests for the roles of this process, its version, its time zone data, and how far its search index is.
 func (c *Cluster) Announcement(of ...string) Role {
 	return Role{Name: "announcement", Run: func(ctx context.Context) error {
 		self := presence.Self(c.options.Version, zonedata.Current(), of...)
 		return presence.Announce(ctx, c.Conn.Conn, c.Names, func() presence.Process {
 			now := self
-			now.Index = c.indexState()
+			now.Index, now.Standby = c.indexState(), c.options.Elsewhere != nil
 			return now
 		})
 	}}
@@ -132,8 +158,12 @@ func (c *Cluster) Announced(role Role) Role {
 	return role
 }
 
-// watched returns the role, ready only while the streams of the installation exist and accept writes. The role may wait for something of its own.
+// watched returns the role, ready only while the streams of the installation exist and accept writes. The role may wait for something of its own. At a
+// standby no stream accepts writes.
 func (c *Cluster) watched(role Role) Role {
+	if c.options.Elsewhere != nil {
+		return role
+	}
 	waits := role.Checks.Waits
 	role.Checks.Waits = func() string {
 		if waits != nil {
@@ -156,8 +186,8 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	}
 	f, err := frontend.New(frontend.Config{
 		Conn: c.Conn.Conn, JS: c.JS, Lanes: c.lanes, Store: c.store, Names: c.Names, Index: index,
-		Workflows: workflows.NewClient(c.owners, c.Names, c.Facts.Shards),
-		Version:   c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
+		Workflows: workflows.NewClient(c.owners, c.Names, c.Facts.Shards), Elsewhere: c.options.Elsewhere,
+		Version: c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
 	})
 	if err != nil {
 		return Role{}, nil, err

@@ -39,7 +39,7 @@ func (c *Cluster) Gateway(config GatewayConfig) (Role, *gateway.Gateway, error) 
 	g, err := gateway.New(gateway.Config{
 		Conn: c.Conn.Conn, Owners: c.owners, JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created, API: api, Known: table,
 		Records: namespaces.NewRecords(records), Cluster: records, GRPC: config.GRPC, HTTP: config.HTTP, TLS: config.TLS,
-		Anonymous: config.Anonymous, Dial: c.Conn.dial, Drain: config.Drain, Version: c.options.Version, Logger: c.options.Logger,
+		Elsewhere: c.options.Elsewhere, Anonymous: config.Anonymous, Dial: c.Conn.dial, Drain: config.Drain, Version: c.options.Version, Logger: c.options.Logger,
 	})
 	if err != nil {
 		conn.Close()

@@ -26,14 +26,18 @@ const lookAtSite = time.Second
 // siteRoles is the name of the role that runs others. What they say is clear without it.
 const siteRoles = "the roles of the site"
 
-// AtSite returns a role that calls run while the installation is active at the site of a connection, or has no other site. When the site hands over, it ends
-// the context of run, waits for it to return, and calls it again when the site is active again. The role ends as run does otherwise. Health says meanwhile what the
-// roles wait for.
-func AtSite(log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run func(context.Context) error) Role {
+// RunAtSite runs the roles of a process at a site until its context ends. elsewhere says where the installation is active, if not here: then only
+// roles of [AtStandby] may run, with [Options.Elsewhere].
+type RunAtSite func(ctx context.Context, elsewhere *site.Elsewhere) error
+
+// AtSite returns a role that calls run while the installation is active at the site of a connection, or has no other site, and while the site is its
+// standby. When one of these ends, it ends the context of run, waits for it to return, and calls it again for what the site is by then. The role ends
+// as run does otherwise. Health says meanwhile what the roles wait for, and which of them do not run at a standby.
+func AtSite(log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run RunAtSite) Role {
 	return Role{Name: siteRoles, Run: func(ctx context.Context) error { return atSite(ctx, log, health, conn, names, run) }}
 }
 
-func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run func(context.Context) error) error {
+func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *Connection, names subjects.Names, run RunAtSite) error {
 	js, err := jetstream.New(conn.Conn)
 	if err != nil {
 		return fmt.Errorf("connect to JetStream: %w", err)
@@ -42,19 +46,24 @@ func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *C
 	for ctx.Err() == nil {
 		// What cannot be read yet does not matter: run refuses to touch the streams of another site.
 		record, _, err := store.Load(ctx)
+		elsewhere := record.Elsewhere()
 		if err == nil && !record.Works() {
 			if text := record.String(); text != told {
 				told = text
-				log.InfoContext(ctx, "the roles wait until this site is active", "site", record.Site, "state", record.State, "term", record.Term)
+				log.InfoContext(ctx, "the installation is not active at this site", "site", record.Site, "state", record.State, "term", record.Term)
 			}
-			health.Again(fmt.Sprintf("the site %s to be active: it is %s", record.Site, record.State))
-			_ = sleep.For(ctx, lookAtSite)
-			continue
+			health.Again(fmt.Sprintf("the site %s to be active or a standby: it is %s", record.Site, record.State))
+			if elsewhere == nil {
+				_ = sleep.For(ctx, lookAtSite)
+				continue
+			}
+			health.Rest("the installation is active at the site "+elsewhere.Active, readers...)
 		}
-		switch err := whileActive(ctx, store, run); {
-		case errors.Is(err, errNotActive):
-		case errors.Is(err, topology.ErrElsewhere):
-			health.Again("the site to be active: " + err.Error())
+		switch err := whileFits(ctx, store, elsewhere, run); {
+		case errors.Is(err, errChanged):
+			health.Again("the roles to begin again")
+		case errors.Is(err, topology.ErrElsewhere), errors.Is(err, errNoMirrors):
+			health.Again("the site to be active or a standby: " + err.Error())
 			_ = sleep.For(ctx, lookAtSite)
 		default:
 			return err
@@ -63,27 +72,27 @@ func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *C
 	return nil
 }
 
-// errNotActive is why the roles of a process stop although the process does not.
-var errNotActive = errors.New("the site is no longer active")
+// errChanged is why the roles of a process stop although the process does not.
+var errChanged = errors.New("the site has another state")
 
-// whileActive calls run, and ends its context when the site is no longer active. Then it returns errNotActive, unless run fails.
-func whileActive(ctx context.Context, store site.Store, run func(context.Context) error) error {
+// whileFits calls run, and ends its context when the site is no longer what run was called for. Then it returns errChanged, unless run fails.
+func whileFits(ctx context.Context, store site.Store, elsewhere *site.Elsewhere, run RunAtSite) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var following sync.WaitGroup
 	following.Go(func() {
 		store.Follow(ctx, func(record *site.Record) {
-			if !record.Works() {
-				end(errNotActive)
+			if !fits(record, elsewhere) {
+				end(errChanged)
 			}
 		})
 	})
-	err := run(ctx)
+	err := run(ctx, elsewhere)
 	cause := context.Cause(ctx)
 	end(nil)
 	following.Wait()
-	if errors.Is(cause, errNotActive) && (err == nil || errors.Is(err, context.Canceled)) {
-		return errNotActive
+	if errors.Is(cause, errChanged) && (err == nil || errors.Is(err, context.Canceled)) {
+		return errChanged
 	}
 	return err
 }

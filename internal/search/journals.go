@@ -78,6 +78,9 @@ func (j *journals) apply(ctx context.Context, tx *sql.Tx, s *source, found []bus
 	w := entryWriter{ctx: ctx, tx: tx, journals: j, runs: map[runKey]*run{}}
 	for i := range found {
 		m := &found[i]
+		if m.Subject == j.names.Fenced(s.stream) { // it marks where a site has handed over
+			continue
+		}
 		_, key, err := j.names.ParseJournal(m.Subject)
 		var entry *execution.Entry
 		if err == nil {

@@ -5,5 +5,5 @@
 // the journals have.
 //
 // The package and its neighbours below frontend are for the frontend alone. It may import frontend/internal/batch, subjects, schedule, internal/bus, internal/call, internal/codec,
-// internal/search and internal/search/query. It must never read a journal, nor decide what a query means.
+// internal/search, internal/search/query and internal/site. It must never read a journal, nor decide what a query means.
 package visibility

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/call"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -42,7 +43,9 @@ type Config struct {
 	Index *search.Index
 	// Batches carries out the requests about batch operations.
 	Batches *batch.Service
-	Logger  *slog.Logger
+	// Elsewhere says where the installation is active, if not here: requests that write are refused.
+	Elsewhere *site.Elsewhere
+	Logger    *slog.Logger
 }
 
 // Serve answers requests until the server is closed. The end of ctx aborts those in progress.
@@ -57,6 +60,9 @@ func (s *service) handle(ctx context.Context, subject string, data []byte) (resp
 	namespace, verb, err := s.config.Names.ParseVisibility(subject)
 	if err != nil {
 		return nil, serviceerror.NewInvalidArgument(err.Error())
+	}
+	if s.config.Elsewhere != nil && !subjects.OnlyReads(verb) {
+		return nil, s.config.Elsewhere.NotActive(namespace)
 	}
 	switch verb {
 	case subjects.VerbListExecutions:
