@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestStandbyRefusesMethods(t *testing.T) {
 		err := in.grpc.Invoke(ctx, "/"+service+"/"+name, emptyRequest(method), dynamicpb.NewMessage(method.Output()))
 		cancel()
 		var elsewhere *serviceerror.NamespaceNotActive
-		if assert.NotErrorIs(t, err, context.DeadlineExceeded, name); !isA(err, &elsewhere) {
+		if assert.NotErrorIs(t, err, context.DeadlineExceeded, name); !errors.As(err, &elsewhere) {
 			answered = append(answered, "`"+name+"`")
 			continue
 		}
@@ -53,12 +54,6 @@ func TestStandbyRefusesMethods(t *testing.T) {
 	}
 	slices.Sort(answered)
 	golden.Section(t, "../docs/temporal.md", "standby", strings.Join(answered, ", ")+".\n")
-}
-
-// isA is errors.As for an error as a client gets it.
-func isA[E error](err error, as *E) (is bool) {
-	*as, is = err.(E)
-	return is
 }
 
 // TestStandbyPassesOnWhatReads: of all requests about an execution, the owner gets only those that read.
@@ -72,7 +67,7 @@ func TestStandbyPassesOnWhatReads(t *testing.T) {
 		response = of.response
 		err := in.grpc.Invoke(t.Context(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, of.request, of.response.ProtoReflect().New().Interface())
 		var elsewhere *serviceerror.NamespaceNotActive
-		if !isA(err, &elsewhere) {
+		if !errors.As(err, &elsewhere) {
 			require.NoError(t, err, method)
 			passed = append(passed, (<-requests).verb)
 		}

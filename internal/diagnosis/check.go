@@ -20,7 +20,7 @@ const (
 
 // Check is the result of one check.
 type Check struct {
-	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "search", "time zones",
+	// Name is one of a fixed set: "nats", "site", "installation", "storage", "replicas", "clock", "timers", "frontends", "search", "time zones",
 	// "generator", "invoker", "backfiller", "history", "archive", "workers", "dead letters", "events" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -43,6 +43,8 @@ const (
 	// storeWarning and storeFailed are fractions of a limit of the storage.
 	storeWarning = 0.80
 	storeFailed  = 0.95
+	// silentWarning is for how long a mirror hears nothing of its origin. Each second there is a sign of life.
+	silentWarning = time.Minute
 )
 
 // Checks judges facts, the most fundamental first. If NATS cannot be used, or there is no installation, it does not judge
@@ -52,18 +54,25 @@ func Checks(f *Facts) []Check {
 	if checks[0].Status == Failed {
 		return checks
 	}
+	if f.Site != nil {
+		checks = append(checks, checkSite(f))
+	}
+	if f.isStandby() && f.Cluster == nil && f.Unreadable == "" {
+		return checks // the check of the site says what is missing
+	}
 	checks = append(checks, checkInstallation(f))
 	if f.Cluster == nil {
 		return checks
 	}
-	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkSearch(f), checkZones(f))
-	for _, pool := range subjects.Pools() {
-		checks = append(checks, checkPool(f, pool))
+	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f))
+	if !f.isStandby() {
+		checks = append(checks, checkTimers(f))
 	}
-	if f.Archive != nil {
-		checks = append(checks, checkArchive(f))
+	checks = append(checks, checkFrontends(f), checkSearch(f), checkZones(f))
+	if !f.isStandby() {
+		checks = append(checks, checkPools(f)...)
 	}
-	checks = append(checks, checkWorkers(f), checkDeadLetters(f), checkHistory(f))
+	checks = append(checks, checkDeadLetters(f), checkHistory(f))
 	if len(f.Problems) > 0 {
 		checks = append(checks, Check{
 			Name: "facts", Status: Warning, Detail: "not all could be found out: " + strings.Join(f.Problems, "; "),
@@ -71,6 +80,17 @@ func Checks(f *Facts) []Check {
 		})
 	}
 	return checks
+}
+
+// checkPools judges what has work to do.
+func checkPools(f *Facts) (checks []Check) {
+	for _, pool := range subjects.Pools() {
+		checks = append(checks, checkPool(f, pool))
+	}
+	if f.Archive != nil {
+		checks = append(checks, checkArchive(f))
+	}
+	return append(checks, checkWorkers(f))
 }
 
 // Worst returns the worst status of some checks.

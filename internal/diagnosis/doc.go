@@ -5,6 +5,6 @@
 // a pure function, so that every finding has a test. A command, and a server that is asked whether it is ready, reach the same
 // verdict from the same facts.
 //
-// The package may import subjects, kv, internal/archive/progress, internal/bus, internal/topology, internal/namespaces, internal/taskqueue, internal/presence and
+// The package may import subjects, kv, internal/archive/progress, internal/bus, internal/topology, internal/namespaces, internal/taskqueue, internal/presence, internal/site and
 // internal/streamwatch. The command line and console/internal/pages may import it. It changes nothing.
 package diagnosis

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
@@ -18,6 +19,8 @@ type Facts struct {
 	Cluster    *topology.Facts `json:"cluster,omitempty"`
 	Unreadable string          `json:"unreadable,omitempty"`
 	Namespaces int             `json:"namespaces"`
+	// Site is what the site says of itself; nil if the installation has only one. At a standby, only the mirrors are looked at.
+	Site *site.Record `json:"site,omitempty"`
 	// Archive is nil if no namespace asks for an archive, and all that is known of namespaces can be read.
 	Archive *Archive `json:"archive,omitempty"`
 	// Streams are the streams of the installation, buckets first, in order. They include missing ones.
@@ -86,6 +89,16 @@ type Stream struct {
 	// unknown.
 	Pulse     time.Time  `json:"pulse,omitzero"`
 	Consumers []Consumer `json:"consumers,omitempty"`
+	// Mirror is how far it is behind the stream of the other site; nil if it is none of its mirrors.
+	Mirror *Mirror `json:"mirror,omitempty"`
+}
+
+// Mirror is how far a mirror is.
+type Mirror struct {
+	// Lacks is how many messages it lacks, as far as it has heard.
+	Lacks uint64 `json:"lacks"`
+	// Silent is for how long it has not heard of its origin; negative if it never has.
+	Silent time.Duration `json:"silentNanoseconds"`
 }
 
 // title returns the name by which users know it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -35,13 +36,27 @@ func Gather(ctx context.Context, config Config) (*Facts, error) {
 		Processes: []presence.Process{},
 	}}
 	g.server(ctx)
+	if g.facts.NATS.JetStream {
+		g.site(ctx)
+	}
 	if g.facts.NATS.JetStream && g.installation(ctx) {
 		g.streams(ctx)
 		g.awaitAsked(ctx)
 		g.processes(ctx)
-		g.queues(ctx)
+		if !g.facts.isStandby() {
+			g.queues(ctx)
+		}
 	}
 	return g.facts, ctx.Err()
+}
+
+// site reads what the site says of itself.
+func (g *gatherer) site(ctx context.Context) {
+	record, _, err := site.NewStore(g.JS, g.Names).Load(ctx)
+	if err != nil {
+		g.problem("site", err)
+	}
+	g.facts.Site = record
 }
 
 type gatherer struct {
@@ -129,7 +144,9 @@ func (g *gatherer) installation(ctx context.Context) bool {
 		g.problem("namespaces", err)
 	}
 	g.facts.Namespaces = len(all)
-	g.archive(ctx, cluster, all)
+	if !g.facts.isStandby() {
+		g.archive(ctx, cluster, all)
+	}
 	return true
 }
 

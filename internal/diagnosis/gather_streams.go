@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -75,7 +76,21 @@ func (g *gatherer) lookups() []*lookup {
 			fits: func(have jetstream.StreamConfig) bool { return topology.StreamFits(have, want) },
 		})
 	}
+	if g.facts.isStandby() {
+		return onlyMirrors(all, g.Names.MirroredStreams(shards))
+	}
 	return all
+}
+
+// onlyMirrors returns the lookups of what a standby has. Its configuration is that of the other site, less what a mirror cannot have.
+func onlyMirrors(all []*lookup, mirrored []string) (kept []*lookup) {
+	for _, l := range all {
+		if slices.Contains(mirrored, l.stream.Name) {
+			l.fits, l.consumers = func(have jetstream.StreamConfig) bool { return have.Mirror != nil }, nil
+			kept = append(kept, l)
+		}
+	}
+	return kept
 }
 
 func (g *gatherer) look(ctx context.Context, l *lookup) {
@@ -94,12 +109,23 @@ func (g *gatherer) look(ctx context.Context, l *lookup) {
 	l.roundTrip = g.Now().Sub(began)
 	l.skew = info.TimeStamp.Sub(began.Add(l.roundTrip / 2))
 	l.describe(info, g.facts.NATS.Server)
+	if g.facts.isStandby() {
+		l.mirror(info)
+		return
+	}
 	l.stream.Refused = g.refused(ctx, l)
 	if l.shard >= 0 {
 		l.stream.Pulse = pulse(ctx, stream, g.Names, l.shard)
 	}
 	for _, want := range l.consumers {
 		l.stream.Consumers = append(l.stream.Consumers, g.consumer(ctx, l, stream, want))
+	}
+}
+
+// mirror adds how far a mirror is.
+func (l *lookup) mirror(info *jetstream.StreamInfo) {
+	if info.Mirror != nil {
+		l.stream.Mirror = &Mirror{Lacks: info.Mirror.Lag, Silent: info.Mirror.Active}
 	}
 }
 

@@ -55,6 +55,28 @@ func TestLifeOfARole(t *testing.T) {
 	want(probe.StatusStopped, "", false, false)
 }
 
+// TestRolesRest: a process is ready when those of its roles are that are to run. A role that rests may run again.
+func TestRolesRest(t *testing.T) {
+	t.Parallel()
+	h := probe.NewHealth(t.Context(), "frontend", "invoker", "replication")
+	h.Begin("replication", probe.Checks{})
+	h.AllWait("the installation")
+	h.Rest("it is active elsewhere", "frontend")
+	frontend := probe.RoleReport{Role: "frontend", Status: probe.StatusWaiting, Reason: "waits for the installation"}
+	invoker := probe.RoleReport{Role: "invoker", Status: probe.StatusStandby, Reason: "it is active elsewhere"}
+	replication := probe.RoleReport{Role: "replication", Status: probe.StatusWaiting, Reason: "waits for the installation"}
+	assert.Equal(t, probe.Report{Status: probe.StatusWaiting, Roles: []probe.RoleReport{frontend, invoker, replication}}, h.Report())
+	h.AllWait("")
+	h.Begin("frontend", probe.Checks{})
+	assert.True(t, h.Report().IsReady())
+	h.Again("the site")
+	assert.Equal(t, "waits for the site", h.Report().Roles[1].Reason)
+	h.Begin("invoker", probe.Checks{})
+	h.AllWait("")
+	h.Rest("it is active elsewhere", "frontend")
+	assert.Equal(t, probe.StatusReady, h.Report().Roles[1].Status, "what runs does not rest")
+}
+
 func TestARoleFails(t *testing.T) {
 	t.Parallel()
 	for reason, err := range map[string]error{"broken": errors.New("broken"), "it stopped by itself": nil} {

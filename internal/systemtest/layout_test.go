@@ -88,7 +88,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/call":       {"schedule", "internal/bus", "internal/flood", "internal/telemetry"},
 		"internal/cache":      {"schedule", "specproc", "kv", "internal/wire"},
 		"internal/diagnosis": {"subjects", "kv", "internal/archive/progress", "internal/bus", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch",
-			"internal/presence"},
+			"internal/presence", "internal/site"},
 		"internal/heap":              {},
 		"internal/ical":              {"schedule"},
 		"internal/importer":          {"schedule", "internal/apitext"},

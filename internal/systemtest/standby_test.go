@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -61,7 +62,9 @@ func newReadSite(t *testing.T, names subjects.Names, cluster *natstest.ClusterT,
 // awaitReady waits until the server is ready for what it runs, and returns its roles by their status.
 func (in *readSite) awaitReady() map[string][]string {
 	in.t.Helper()
-	var report struct{ Roles []struct{ Role, Status string } }
+	var report struct {
+		Roles []struct{ Role, Status string }
+	}
 	natstest.Eventually(in.t, patience, in.name+" to be ready", func() bool {
 		response, err := http.Get("http://" + in.health + "/readyz")
 		if err != nil {
@@ -103,7 +106,9 @@ func (in *readSite) reads() map[string]string {
 	namespaces, err := in.client.ListNamespaces(ctx, schedule.ListNamespacesRequest{})
 	note("namespaces", namespaces, err)
 	for _, id := range []string{"open", "closed"} {
-		execution, err := in.gateway.DescribeWorkflowExecution(ctx, id, "")
+		execution, err := in.gateway.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+		})
 		require.NoError(in.t, err)
 		note(id, protojson.Format(execution), nil)
 		var history []string
@@ -147,6 +152,10 @@ func (in *readSite) standsBy(active *readSite) {
 		"ready":   {"frontend", "history", "replication", "gateway"},
 		"standby": {"generator", "invoker", "backfiller", "matching", "archival"},
 	}, in.awaitReady())
+	natstest.Eventually(in.t, patience, in.name+" to be well", func() bool {
+		health, err := in.try("cluster", "health")
+		return err == nil && strings.Contains(health, in.name+" is standby, term ") && strings.Contains(health, "; the mirrors of "+active.name+" ")
+	})
 	want := active.reads()
 	natstest.Eventually(in.t, patience, in.name+" to answer what "+active.name+" does", func() bool { return assert.ObjectsAreEqual(want, in.reads()) })
 	in.refuses(active.name)
