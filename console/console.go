@@ -21,6 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/callers"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/webserver"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -43,6 +44,8 @@ type Config struct {
 	Services grpc.ClientConnInterface
 	// Temporal answers what is under no path of the console, and acts like Services. Nil means that there is nothing else.
 	Temporal http.Handler
+	// Elsewhere says where the installation is active, if not here: then the console only shows. Nil: it is here.
+	Elsewhere *site.Elsewhere
 	// TraceURL is the address at which a tracing backend shows a trace, http or https, with [TraceID] where the ID of the trace belongs. Empty: pages
 	// show the ID only.
 	TraceURL string
@@ -101,7 +104,7 @@ func New(config Config) (*Console, error) {
 	}
 	c.process = c.own()
 	c.mux.Handle(rest.Base+"/", api)
-	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, TraceURL: config.TraceURL, Now: config.Now, NewID: uuid.NewString})
+	c.pages = pages.New(pages.Config{Speaker: c.speaker, Namespace: config.API.Namespace(), First: c.namespace, Who: who, Elsewhere: config.Elsewhere, TraceURL: config.TraceURL, Now: config.Now, NewID: uuid.NewString})
 	for _, path := range pagePaths {
 		c.mux.Handle(path, c.pages)
 	}

@@ -6,6 +6,6 @@
 //
 // console/internal/access finds out who somebody is, console/internal/pages are the pages, and console/internal/rest is the HTTP API. What is under no path of the console goes to [Config.Temporal].
 //
-// Only internal/roles imports this package. It may import console/internal/access, console/internal/pages, console/internal/rest, console/internal/segment, console/internal/speaker, client, schedule, internal/callers, internal/loopback, internal/webserver, subjects and frontend, of which it uses the table of verbs.
+// Only internal/roles imports this package. It may import console/internal/access, console/internal/pages, console/internal/rest, console/internal/segment, console/internal/speaker, client, schedule, internal/callers, internal/loopback, internal/site, internal/webserver, subjects and frontend, of which it uses the table of verbs.
 // It must never read or write what is stored: everything it knows comes from the API, and from what the commands "carillon cluster" and "carillon dlq" ask NATS for.
 package console

@@ -24,6 +24,11 @@
 // for are stored in the definition, and the generator makes records of them. The definition also remembers the newest requests
 // that changed it. A repeat of one of them, sent after a lost reply, is answered and changes nothing.
 //
+// # At a standby
+//
+// Where the installation is active at another site (internal/site), the frontend answers the verbs that read, from mirrors. It refuses the others, and leaves
+// background jobs and what untrusted workers ask for to the active site.
+//
 // # Namespaces
 //
 // Each frontend keeps a copy of the namespace records in memory (internal/namespaces). That copy decides whether a request is

@@ -50,7 +50,7 @@ func (c *Cluster) Console(config ConsoleConfig) (Role, error) {
 	}
 	served, err := console.New(console.Config{
 		Listener: config.Listener, TLS: config.TLS, Access: access, API: api, Conn: conn, Names: c.Names, Identity: config.Identity, Services: config.Gateway.Conn(),
-		Temporal: config.Gateway.Handler(), TraceURL: config.TraceURL, Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
+		Temporal: config.Gateway.Handler(), Elsewhere: c.options.Elsewhere, TraceURL: config.TraceURL, Version: c.options.Version, Drain: config.Drain, Logger: c.options.Logger,
 	})
 	if err != nil {
 		conn.Close()

@@ -5,7 +5,7 @@
 // actions. [Supervise] runs roles in stages until the context ends or one role does. It stops the stages in order: roles
 // that make work stop before roles that finish it.
 //
-// The package imports the pools, frontend, gateway, console, archival, replication, client, worker, worker/builtin, kv, subjects and internal packages, and
+// The package imports the pools, frontend, gateway, console, archival, replication, client, worker, worker/builtin, kv, schedule, subjects and internal packages, and
 // wires the roles to a connection. The command line and the benchmarks import it; nothing else may. It makes no decision about
 // schedules, reads no flags and prints nothing.
 package roles

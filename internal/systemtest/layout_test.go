@@ -67,13 +67,13 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend/internal/visibility": {"frontend/internal/batch", "schedule", "subjects", "internal/bus", "internal/call", "internal/codec", "internal/search", "internal/search/query", "internal/site"},
 		"frontend/internal/request":    {"schedule", "kv", "internal/telemetry"},
 
-		"console":                  {"console/internal/access", "console/internal/pages", "console/internal/rest", "console/internal/segment", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/callers", "internal/loopback", "internal/webserver"},
+		"console":                  {"console/internal/access", "console/internal/pages", "console/internal/rest", "console/internal/segment", "console/internal/speaker", "client", "frontend", "schedule", "subjects", "internal/callers", "internal/loopback", "internal/site", "internal/webserver"},
 		"console/internal/access":  {"console/internal/refusal", "schedule", "internal/callers"},
 		"console/internal/refusal": {"schedule"},
 		"console/internal/speaker": {"client", "internal/callers", "subjects"},
 		"console/internal/pages": {"console/internal/readable", "console/internal/refusal", "console/internal/segment", "console/internal/speaker", "execution", "schedule", "specproc/prose", "subjects",
 			"internal/apitext", "internal/audit", "internal/deadletter", "internal/diagnosis", "internal/ical", "internal/importer", "internal/importer/crontab",
-			"internal/search/query", "internal/taskqueue"},
+			"internal/search/query", "internal/site", "internal/taskqueue"},
 		"console/internal/rest": {"console/internal/refusal", "console/internal/segment", "client", "frontend", "schedule", "subjects"},
 
 		"console/internal/readable": {"internal/jsontext", "internal/payload"},

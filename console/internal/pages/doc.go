@@ -14,5 +14,5 @@
 //
 // Only package console imports this one. It may import console/internal/readable, console/internal/refusal, console/internal/segment, console/internal/speaker, execution, schedule, subjects,
 // specproc/prose, internal/apitext, internal/audit, internal/deadletter, internal/diagnosis, internal/ical, internal/importer, internal/importer/crontab,
-// internal/search/query and internal/taskqueue. It must never decide what a frontend decides.
+// internal/search/query, internal/site and internal/taskqueue. It must never decide what a frontend decides.
 package pages

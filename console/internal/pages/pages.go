@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
 	"github.com/carillon-scheduler/carillon/internal/diagnosis"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	First     func(*http.Request) string
 	// Who returns who somebody is, and whether they can log out. An empty name is not shown.
 	Who func(*http.Request) (name string, canLogOut bool)
+	// Elsewhere says where the installation is active, if not here: pages say so, and forms are refused. Nil: it is here.
+	Elsewhere *site.Elsewhere
 	// TraceURL is the address at which a tracing backend shows a trace, with [TraceID] in it; empty for none.
 	TraceURL string
 	// Now is the clock.

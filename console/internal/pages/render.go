@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/console/internal/refusal"
 	"github.com/carillon-scheduler/carillon/console/internal/segment"
 	"github.com/carillon-scheduler/carillon/console/internal/speaker"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -88,6 +89,8 @@ type frame struct {
 	Section            string
 	// Banner says what a visitor of any page of the namespace must know; nil if there is nothing.
 	Banner *banner
+	// Elsewhere says where the installation is active; nil if it is here.
+	Elsewhere *site.Elsewhere
 	// Now is when the page was made.
 	Now time.Time
 	// Said is what the last request came to; empty on other pages.
@@ -161,8 +164,11 @@ type onBehalf struct {
 // Value implements [context.Context].
 func (c onBehalf) Value(key any) any { return c.request.Value(key) }
 
-// rendered makes a page.
+// rendered makes a page. At a standby, none that comes of a form.
 func (p *Pages) rendered(r *http.Request, asks *speaker.Speaker, make maker) *rendered {
+	if r.Method != http.MethodGet && p.config.Elsewhere != nil {
+		return p.problem(r, asks, p.config.Elsewhere.Refusal())
+	}
 	given, err := make(r, asks)
 	switch {
 	case err != nil:
@@ -192,7 +198,7 @@ func (p *Pages) show(r *http.Request, asks *speaker.Speaker, status int, a *answ
 	var text bytes.Buffer
 	err := views[a.view].Execute(&text, frame{
 		Title: a.title, Who: who, CanLogOut: canLogOut, IsLogin: a.view == viewLogin, Namespace: namespace, Sections: sections, AboutAll: aboutAll, Section: sectionOf(r.URL.Path), Now: p.config.Now(),
-		Banner: p.banner(r.Context(), asks), Said: said[r.URL.Query().Get("said")], Page: a.data,
+		Banner: p.banner(r.Context(), asks), Elsewhere: p.config.Elsewhere, Said: said[r.URL.Query().Get("said")], Page: a.data,
 	})
 	if err != nil {
 		return &rendered{status: http.StatusInternalServerError, text: []byte("The page cannot be shown.")}
