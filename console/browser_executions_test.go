@@ -140,11 +140,27 @@ var executionJourneys = map[string]func(t *testing.T, j *journey, s *shop){
 		j.goes("/ns/default/executions/plain")
 		j.do(chromedp.WaitVisible("#events"))
 	},
+	"read what is only archived": func(t *testing.T, j *journey, s *shop) {
+		s.archives(t)
+		s.onlyArchived(t, "only-archived")
+		j.goes("/ns/default/executions")
+		j.clicks("Archive")
+		j.types("query", "WorkflowId = 'only-archived'")
+		j.clicks("Search")
+		j.sees("Failed")
+		j.clicks("only-archived")
+		j.sees("This is what the archive has of it.")
+		j.sees("the card is stolen")
+		j.clicks("Oldest first")
+		j.sees("oldest first.")
+		j.clicks("Archived executions")
+		j.sees("The last day first")
+	},
 	"a phone": func(t *testing.T, j *journey, s *shop) {
 		s.begin(t, orders, "small", "acme")
 		s.awaitState(t, "small", "charged")
 		j.do(chromedp.EmulateViewport(360, 800, chromedp.EmulateMobile))
-		for _, path := range []string{"executions", "executions/small", "executions/small/" + s.runOf(t, "small") + "/reset", "task-queues", "task-queues/orders", "new-execution", "new-batch?query=WorkflowType+%3D+%27Order%27"} {
+		for _, path := range []string{"executions", "executions/small", "executions/small/" + s.runOf(t, "small") + "/reset", "task-queues", "task-queues/orders", "new-execution", "archived", "new-batch?query=WorkflowType+%3D+%27Order%27"} {
 			j.goes("/ns/default/" + path)
 			assert.LessOrEqual(t, is[int](j, "document.documentElement.scrollWidth"), 360, path)
 		}
@@ -172,9 +188,11 @@ func TestPagesOfExecutionsAreAccessible(t *testing.T) {
 	open, failed, lonely := s.begin(t, orders, "open", "acme"), s.begin(t, orders, "failed", "never"), s.begin(t, nobody, "lonely", "acme")
 	s.awaitState(t, "open", "charged")
 	s.awaitStatus(t, "failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
+	s.archives(t)
+	s.onlyArchived(t, "archived")
 	job := "/ns/default/batches/j"
 	s.submit("/ns/default/new-batch?query=WorkflowId+%3D+%27none%27", url.Values{"operation": {"cancel"}, "reason": {"r"}, "request": {"j"}}).shows(t, "Batch operation")
-	s.areAccessible(t, of, axe, "/ns/default/executions", "/ns/default/executions?query=nonsense", open, open+"?order=oldest&timeline=table", failed, lonely,
+	s.areAccessible(t, of, axe, "/ns/default/executions", "/ns/default/executions?query=nonsense", "/ns/default/archived", "/ns/default/archived?query=nonsense", open, open+"?order=oldest&timeline=table", failed, lonely,
 		open+"/signal", open+"/reset", lonely+"/query", "/ns/default/new-execution", "/ns/default/new-batch?query=WorkflowType+%3D+%27Order%27", "/ns/default/batches", job,
 		"/ns/default/task-queues", "/ns/default/task-queues/orders", "/ns/default/task-queues/nobody")
 }

@@ -35,7 +35,7 @@ func visitAll(t testing.TB) *installation {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	names := natstest.Names(t)
-	cluster, err := roles.Open(t.Context(), conn, names, topology.Settings{Shards: 2}, roles.Options{Logger: log, Version: "1.2.3"})
+	cluster, err := roles.Open(t.Context(), conn, names, topology.Settings{Shards: 2}, roles.Options{Logger: log, Version: "1.2.3", ArchiveEvery: 100 * time.Millisecond})
 	require.NoError(t, err)
 	all := &installation{cluster: cluster}
 	doors, address := all.doors(t)
@@ -84,7 +84,9 @@ func (i *installation) pools(t testing.TB) (stage roles.Stage) {
 		require.NoError(t, err)
 		stage = append(stage, role)
 	}
-	return stage
+	role, err := i.cluster.Archival(roles.ArchivalConfig{})
+	require.NoError(t, err)
+	return append(stage, role)
 }
 
 // TestConsoleOfAWholeInstallation: a schedule runs a workflow, whose execution Temporal's API shows on the same address.

@@ -27,6 +27,8 @@ type executionOne struct {
 	ID, RunID, Address, Type, TaskQueue string
 	State                               state
 	IsOpen                              bool
+	// IsArchived says that this is what the archive has of it: nobody can do anything with it.
+	IsArchived bool
 	Start, Close, Due                   moment
 	Took                                string
 	// Links are other executions and the schedule that have to do with this one, and Facts are what is known besides.

@@ -82,22 +82,25 @@ func terminatedText(reason, identity, details string) string {
 	return strings.TrimSpace(text + "\n" + details)
 }
 
-// addWhole adds the addresses of texts without a page around them.
-func (p *Pages) addWhole() {
-	one := Base + "{namespace}/executions/{workflow}/{run}/"
+// addWhole adds the addresses of texts without a page around them, for the executions in a part of the console.
+func (p *Pages) addWhole(part string) {
+	one := Base + "{namespace}/" + part + "/{workflow}/{run}/"
 	p.plain("GET "+one+"input", func(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
 		event, err := firstEvent(ctx, asks, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		return written(w, inputOf(event), err)
 	})
 	p.plain("GET "+one+"result", func(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
 		d, err := describe(ctx, asks, executionOf(r))
+		if part == ofArchive { // history may not have it any longer, and it has ended
+			err = nil
+		}
 		if err != nil || isOpen(d.GetWorkflowExecutionInfo().GetStatus()) {
 			return written(w, "", err)
 		}
 		event, err := firstEvent(ctx, asks, executionOf(r), enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		return written(w, resultOf(event)+failureText(event), err)
 	})
-	p.plain("GET "+one+"events/{event}", wholeEvent)
+	p.plain("GET "+one+"events/{event}", wholeEvent(part))
 	p.plain("GET "+one+"history.json", wholeHistory)
 }
 
@@ -193,17 +196,27 @@ func eachPage(ctx context.Context, r *http.Request, asks *speaker.Speaker, visit
 }
 
 // wholeEvent writes one event with all that it says.
-func wholeEvent(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
-	d, err := describe(ctx, asks, executionOf(r))
-	if err != nil {
-		return err
+func wholeEvent(part string) func(context.Context, *http.Request, *speaker.Speaker, io.Writer) error {
+	return func(ctx context.Context, r *http.Request, asks *speaker.Speaker, w io.Writer) error {
+		id, err := strconv.ParseInt(r.PathValue("event"), 10, 64)
+		if err != nil || id < 1 {
+			return schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", r.PathValue("event"))
+		}
+		if part == ofArchive {
+			text, err := eventText(ctx, r, asks, id, true)
+			return written(w, text, err)
+		}
+		d, err := describe(ctx, asks, executionOf(r))
+		if err != nil {
+			return err
+		}
+		length := d.GetWorkflowExecutionInfo().GetHistoryLength()
+		if id > length {
+			return schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", r.PathValue("event"))
+		}
+		text, err := eventText(ctx, r, asks, id, id <= length/2)
+		return written(w, text, err)
 	}
-	id, err := strconv.ParseInt(r.PathValue("event"), 10, 64)
-	if err != nil || id < 1 || id > d.GetWorkflowExecutionInfo().GetHistoryLength() {
-		return schedule.Errorf(schedule.CodeNotFound, "the history has no event %s", r.PathValue("event"))
-	}
-	text, err := eventText(ctx, r, asks, id, id <= d.GetWorkflowExecutionInfo().GetHistoryLength()/2)
-	return written(w, text, err)
 }
 
 // eventText returns all that an event says. It reads the history from the end that is nearer.
