@@ -65,6 +65,11 @@ the workers before it calls a run lost. It looks at all namespaces, unless
 }
 
 func (a *app) checkCluster(ctx context.Context, check clusterCheck, namespace string) (report consistency.Report, err error) {
+	conn, _, err := a.connectToChange(ctx) // a standby lacks all that a check looks for
+	if err != nil {
+		return report, err
+	}
+	conn.Close()
 	err = a.callCluster(ctx, func(ctx context.Context, js jetstream.JetStream, facts topology.Facts) error {
 		checker, err := consistency.New(ctx, consistency.Config{
 			JS: js, Names: a.global.names, Shards: facts.Shards, Pause: check.pause, Identity: a.identity(), Now: a.env.Now,

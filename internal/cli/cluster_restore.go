@@ -101,7 +101,7 @@ func (a *app) restore(ctx context.Context, data string, config backup.RestoreCon
 
 func (a *app) connectRestore(ctx context.Context, data string) (jetstream.JetStream, func(), error) {
 	if data == "" {
-		conn, js, err := a.connectOwner()
+		conn, js, err := a.connectToChange(ctx)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -221,6 +223,21 @@ func (a *app) connectOwner() (*nats.Conn, jetstream.JetStream, error) {
 	if err != nil {
 		conn.Close()
 		return nil, nil, err
+	}
+	return conn, js, nil
+}
+
+// connectToChange is connectOwner for a command that changes streams by itself. It refuses that at a standby, whose mirrors would no longer be what the active
+// site has. What the site is may be unknown to a user who may do little else; then NATS decides.
+func (a *app) connectToChange(ctx context.Context) (*nats.Conn, jetstream.JetStream, error) {
+	conn, js, err := a.connectOwner()
+	if err != nil {
+		return nil, nil, err
+	}
+	record, _, err := site.NewStore(js, a.global.names).Load(ctx)
+	if elsewhere := record.Elsewhere(); err == nil && elsewhere != nil {
+		conn.Close()
+		return nil, nil, elsewhere.Refusal()
 	}
 	return conn, js, nil
 }

@@ -43,6 +43,16 @@ func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadl
 	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(a.identity())))
 }
 
+// changeLetters is callLetters for a call that changes something.
+func (a *app) changeLetters(ctx context.Context, call func(context.Context, *deadletter.Reader) error) error {
+	conn, js, err := a.connectToChange(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(a.identity())))
+}
+
 // explainLetters adds to an error a hint at what to do.
 func explainLetters(err error) error {
 	if schedule.CodeOf(err) == schedule.CodeNotFound {

@@ -37,7 +37,7 @@ replay" sends them again instead.`,
 					"carillon dlq list with the same flags shows which")
 			}
 			filter := a.filter(cmd, choice.letterFilter)
-			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
+			return a.changeLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
 				count, failed := purge(ctx, reader, numbers, filter)
 				if failed != nil && count == 0 {
 					return failed

@@ -35,7 +35,7 @@ that any worker may have written.`,
 				return err
 			}
 			filter := a.filter(cmd, choice.letterFilter)
-			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
+			return a.changeLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
 				replay := reader.ReplaySeen
 				var unproven []deadletter.Number
 				if choice.all {

@@ -138,6 +138,11 @@ func (in *readSite) refuses(active string) {
 	assert.Equal(in.t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
 	assert.ErrorContains(in.t, err, `ask the site "`+active+`"`)
 	_, err = in.gateway.ExecuteWorkflow(in.t.Context(), sdkclient.StartWorkflowOptions{ID: "new", TaskQueue: siteQueue}, "waits")
+	for _, command := range [][]string{{"dlq", "purge", "--all", "--yes"}, {"dlq", "replay", "1"}, {"cluster", "check", "--repair"}} {
+		out, err := in.try(command...)
+		assert.Error(in.t, err, command)
+		assert.Contains(in.t, out, `ask the site "`+active+`"`, command)
+	}
 	var elsewhere *serviceerror.NamespaceNotActive
 	if assert.ErrorAs(in.t, err, &elsewhere) {
 		assert.Equal(in.t, active, elsewhere.ActiveCluster)
