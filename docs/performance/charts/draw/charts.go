@@ -7,7 +7,9 @@ import (
 // chart is a drawing of several panels side by side.
 type chart struct {
 	name, title string
-	panels      []panel
+	// where says what ran where, if it is not all roles and the worker in one process.
+	where  string
+	panels []panel
 	// runs are those that it shows.
 	runs []figures.Run
 }
@@ -55,7 +57,7 @@ func percentOfCore(r *figures.Result) float64 {
 
 // charts returns what is drawn of some runs.
 func charts(runs []figures.Run) []chart {
-	return []chart{latenessChart(runs), sizeChart(runs), shardsChart(runs), nodesChart(runs)}
+	return []chart{latenessChart(runs), sizeChart(runs), shardsChart(runs), nodesChart(runs), workflowsChart(runs)}
 }
 
 // of returns the runs of a series and a scenario.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"slices"
@@ -52,11 +53,13 @@ var (
 
 	short = []vg.Length{vg.Points(5), vg.Points(3)}
 
-	styleP50   = style{color: blue, shape: draw.CircleGlyph{}}
-	styleP99   = style{color: vermilion, shape: draw.PyramidGlyph{}, dashes: short}
-	styleOne   = style{color: blue, shape: draw.RingGlyph{}}
-	styleThree = style{color: vermilion, shape: draw.PyramidGlyph{}, dashes: short}
-	styleOnly  = style{color: grey, shape: draw.BoxGlyph{}}
+	styleP50    = style{color: blue, shape: draw.CircleGlyph{}}
+	styleP99    = style{color: vermilion, shape: draw.PyramidGlyph{}, dashes: short}
+	styleBefore = style{color: vermilion, shape: draw.SquareGlyph{}, dashes: short}
+	styleOne    = style{color: blue, shape: draw.RingGlyph{}}
+	styleThree  = style{color: vermilion, shape: draw.PyramidGlyph{}, dashes: short}
+	styleAfter  = style{color: blue, shape: draw.CrossGlyph{}}
+	styleOnly   = style{color: grey, shape: draw.BoxGlyph{}}
 )
 
 // sans is the font of all text. The library asks for that of axes here and nowhere else.
@@ -248,7 +251,7 @@ func (c *chart) caption() []string {
 		"Carillon " + facts(c.runs, func(r *figures.Run) string { return r.Result.Environment.Version }),
 	}
 	return []string{
-		samples + " All roles and the worker are one process, on one machine with NATS.",
+		samples + " " + cmp.Or(c.where, "All roles and the worker are one process, on one machine with NATS."),
 		strings.Join(where, " · "),
 	}
 }

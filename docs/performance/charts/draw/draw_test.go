@@ -65,6 +65,12 @@ func madeUp() []figures.Run {
 			r.Result.Lateness.P50, r.Result.Lateness.P99, r.Result.Completed = value, 5*value, value
 			r.Result.PeakRSS, r.Result.Disk, r.Result.Cores = value*1e6, value*1e5, value/1e6
 			r.Result.Times = map[string]float64{"ready": value / 1e3, "last_started": value / 1e2}
+			r.Result.Environment.Replicas, r.Result.Parameters.Size = max(nodes, 1), n
+			r.Result.Workflows = []figures.Load{{Load: "one at a time"}, {Load: "from clients", Completed: value, CPU: 1 / value}}
+			step := figures.Operation{Completed: value, CPU: value}
+			step.Latency.P50, step.Latency.P99 = value, 2*value
+			r.Result.Operations = map[string]figures.Operation{"step at    10 events": step, fmt.Sprintf("step at %5d events", 2*n): step, "start": step}
+			r.Result.RSS, r.Result.CreatedRSS = value*1e6, value*2e6
 			runs = append(runs, r)
 		}
 	}
@@ -80,6 +86,13 @@ func madeUp() []figures.Run {
 		for _, nodes := range []int{1, 3} {
 			add(figures.SeriesNodes, "steady", nodes, shards, 200)
 		}
+		add(figures.SeriesWorkflowShards, "workflows", 0, shards, 1500)
+		for _, series := range []string{figures.SeriesWorkflowHistory, figures.SeriesWorkflowSleepers} {
+			add(series, "workflows", 0, 4, n)
+		}
+	}
+	for _, nodes := range []int{1, 3} {
+		add(figures.SeriesWorkflowNodes, "workflows", nodes, 4, 200)
 	}
 	return runs
 }

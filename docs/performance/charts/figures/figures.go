@@ -29,6 +29,7 @@ type Result struct {
 	Parameters struct {
 		Schedules int `json:"schedules"`
 		Dormant   int `json:"dormant"`
+		Size      int `json:"size"`
 	} `json:"parameters"`
 	Environment struct {
 		NATSVersion string `json:"nats_version"`
@@ -48,11 +49,15 @@ type Result struct {
 		P50 float64 `json:"p50"`
 		P99 float64 `json:"p99"`
 	} `json:"lateness_ms"`
-	Cores   float64            `json:"cpu_cores"`
-	PeakRSS float64            `json:"peak_rss_bytes"`
-	Disk    float64            `json:"disk_bytes"`
-	RawPuts float64            `json:"raw_puts_per_s"`
-	Times   map[string]float64 `json:"times_s"`
+	Cores      float64              `json:"cpu_cores"`
+	PeakRSS    float64              `json:"peak_rss_bytes"`
+	RSS        float64              `json:"rss_bytes"`
+	CreatedRSS float64              `json:"created_rss_bytes"`
+	Disk       float64              `json:"disk_bytes"`
+	RawPuts    float64              `json:"raw_puts_per_s"`
+	Times      map[string]float64   `json:"times_s"`
+	Workflows  []Load               `json:"workflows"`
+	Operations map[string]Operation `json:"operations"`
 }
 
 // OK reports whether everything that was due ran once: the figures are worth nothing otherwise.

@@ -72,6 +72,31 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 	assert.Equal(t, map[figures.Measurement]int{{Command: "carillon bench steady", Nodes: 3}: 2}, figures.Count(runs))
 }
 
+func TestStepsPutsLengthsOfAllRunsTogether(t *testing.T) {
+	t.Parallel()
+	step := func(cpu float64) figures.Operation { return figures.Operation{CPU: cpu} }
+	of := func(operations map[string]figures.Operation) figures.Run {
+		return figures.Run{Result: figures.Result{Operations: operations}}
+	}
+	points := figures.Steps([]figures.Run{
+		of(map[string]figures.Operation{"step at    10 events": step(1), "step at 10000 events": step(5), "start": step(9)}),
+		of(map[string]figures.Operation{"step at    10 events": step(2)}),
+		of(nil),
+	}, func(o figures.Operation) float64 { return o.CPU })
+	assert.Equal(t, []figures.Point{
+		{X: 10, Spread: figures.Spread{Least: 1, Median: 1.5, Most: 2, Runs: 2}},
+		{X: 10_000, Spread: figures.Spread{Least: 5, Median: 5, Most: 5, Runs: 1}},
+	}, points)
+}
+
+func TestBusyIsTheLoadOfTheClients(t *testing.T) {
+	t.Parallel()
+	clients := figures.Load{Load: "from clients", Completed: 400, CPU: 4.5}
+	r := figures.Result{Workflows: []figures.Load{{Load: "one at a time", Completed: 200}, clients, {Load: "overload"}}}
+	assert.Equal(t, clients, r.Busy())
+	assert.Zero(t, new(figures.Result).Busy())
+}
+
 func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "figures.jsonl")

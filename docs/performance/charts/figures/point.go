@@ -34,6 +34,11 @@ func Points(runs []Run, x, y func(*Result) float64) []Point {
 		at := x(&runs[i].Result)
 		values[at] = append(values[at], y(&runs[i].Result))
 	}
+	return spreads(values)
+}
+
+// spreads returns the spread of the values at each place, in the order of the places.
+func spreads(values map[float64][]float64) []Point {
 	points := make([]Point, 0, len(values))
 	for _, at := range slices.Sorted(maps.Keys(values)) {
 		points = append(points, Point{X: at, Spread: SpreadOf(values[at])})

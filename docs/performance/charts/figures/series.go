@@ -12,9 +12,20 @@ const (
 	SeriesShards = "shards"
 	// SeriesNodes does it on one server, and on three that each keep everything.
 	SeriesNodes = "nodes"
+	// SeriesWorkflowShards runs workflows with one activity in more and more shards, on the embedded server.
+	SeriesWorkflowShards = "workflow-shards"
+	// SeriesWorkflowNodes does it on one server, and on three that each keep everything.
+	SeriesWorkflowNodes = "workflow-nodes"
+	// SeriesWorkflowHistory lets the history of one workflow become longer and longer.
+	SeriesWorkflowHistory = "workflow-history"
+	// SeriesWorkflowSleepers lets more and more workflows wait for a timer.
+	SeriesWorkflowSleepers = "workflow-sleepers"
 )
 
 // Series returns the names of all series.
 func Series() []string {
-	return []string{SeriesSize, SeriesBeside, SeriesRate, SeriesShards, SeriesNodes}
+	return []string{
+		SeriesSize, SeriesBeside, SeriesRate, SeriesShards, SeriesNodes,
+		SeriesWorkflowShards, SeriesWorkflowNodes, SeriesWorkflowHistory, SeriesWorkflowSleepers,
+	}
 }

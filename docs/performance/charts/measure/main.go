@@ -75,7 +75,7 @@ func run(ctx context.Context, o *options) error {
 	done := figures.Count(there)
 	if o.list {
 		for _, m := range todo {
-			fmt.Printf("%-7s %d of %d  %s\n", m.series, done[m.key()], o.runs, m.words())
+			fmt.Printf("%-17s %d of %d  %s\n", m.series, done[m.key()], o.runs, m.words())
 		}
 		return nil
 	}

@@ -31,6 +31,10 @@ type scale struct {
 	over, beside, herd int
 	// loads are the seconds a load is measured, others those of a restart and of doing nothing.
 	loads, others int
+	// histories are the events that the history of a workflow has in the end, sleepers how many workflows wait for a timer,
+	// workflows the seconds that each load of workflows is measured, after warmup seconds.
+	histories, sleepers []int
+	workflows, warmup   int
 }
 
 // whole is what is published, quick what shows in a minute or two whether everything works.
@@ -39,10 +43,12 @@ var (
 		sizes: []int{1_000, 10_000, 100_000}, rates: []int{200, 1_000, 2_000, 3_000, 4_000, 5_000},
 		shards: []int{1, 4, 16}, clusterRates: []int{200, 600},
 		over: 3_000, beside: 200, herd: 10_000, loads: 10, others: 5,
+		histories: []int{10_000, 50_000}, sleepers: []int{10_000, 100_000}, workflows: 5, warmup: 2,
 	}
 	quick = scale{
 		sizes: []int{50, 500}, rates: []int{20, 50}, shards: []int{1, 4, 16}, clusterRates: []int{20, 60},
 		over: 100, beside: 20, herd: 100, loads: 3, others: 3,
+		histories: []int{100, 200}, sleepers: []int{20, 200}, workflows: 1, warmup: 1,
 	}
 )
 
@@ -51,6 +57,8 @@ func plan(s scale, series []string) ([]measurement, error) {
 	all := map[string]func(scale) []measurement{
 		figures.SeriesSize: planSize, figures.SeriesBeside: planBeside, figures.SeriesRate: planRate,
 		figures.SeriesShards: planShards, figures.SeriesNodes: planNodes,
+		figures.SeriesWorkflowShards: planWorkflowShards, figures.SeriesWorkflowNodes: planWorkflowNodes,
+		figures.SeriesWorkflowHistory: planWorkflowHistory, figures.SeriesWorkflowSleepers: planWorkflowSleepers,
 	}
 	var runs []measurement
 	for _, name := range series {

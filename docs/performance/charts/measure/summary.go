@@ -25,8 +25,12 @@ func summary(line figures.Line) (essence, version string) {
 	if err := json.Unmarshal(line.Result, &r); err != nil {
 		return err.Error(), ""
 	}
+	completed := r.Completed
+	if load := r.Busy(); load.Completed > 0 {
+		completed = load.Completed
+	}
 	essence = fmt.Sprintf("%.0f/s completed, p99 %.1f ms, %.2f cores, %.0f MiB, %.0f raw puts/s",
-		r.Completed, r.Lateness.P99, r.Cores, r.PeakRSS/(1<<20), r.RawPuts)
+		completed, r.Lateness.P99, r.Cores, r.PeakRSS/(1<<20), r.RawPuts)
 	if !r.OK() {
 		essence += fmt.Sprintf("; %d missed, %d doubled, %d unexpected, %d early: not in the charts",
 			r.Missed, r.Doubled, r.Unexpected, r.Early)
