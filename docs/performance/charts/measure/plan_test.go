@@ -49,6 +49,30 @@ func TestAServerAloneIsNoCluster(t *testing.T) {
 	assert.Contains(t, three, `listen: "127.0.0.1:4", routes: ["nats://127.0.0.1:3", "nats://127.0.0.1:4", "nats://127.0.0.1:5"]`)
 }
 
+func TestARunHasOneServerOnly(t *testing.T) {
+	t.Parallel()
+	m := embedded("nodes", "steady", "--shards", 4)
+	assert.Equal(t, []string{"bench", "steady", "--shards", "4", "--json", "--data", "/data"}, m.arguments("/data", ""))
+	assert.Equal(t, []string{"bench", "steady", "--shards", "4", "--json", "--nats", "nats://127.0.0.1:1"},
+		m.arguments("/data", "nats://127.0.0.1:1"), "a server beside it keeps its data itself")
+}
+
+func TestSeriesOfWorkflows(t *testing.T) {
+	t.Parallel()
+	todo, err := plan(whole, []string{figures.SeriesWorkflowHistory, figures.SeriesWorkflowNodes})
+	require.NoError(t, err)
+	var commands []string
+	for _, m := range todo {
+		commands = append(commands, m.words())
+	}
+	assert.Equal(t, []string{
+		"carillon bench workflows --workload history --size 10000",
+		"carillon bench workflows --workload history --size 50000",
+		"carillon bench workflows --workload activity --warmup 2s --duration 5s --shards 4 --replicas 1 (one server beside it)",
+		"carillon bench workflows --workload activity --warmup 2s --duration 5s --shards 4 --replicas 3 (a cluster of 3 servers)",
+	}, commands)
+}
+
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	numbers, err := counts("1000, 20")

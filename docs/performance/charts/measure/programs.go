@@ -59,16 +59,25 @@ func (p *programs) measure(ctx context.Context, m measurement) (result json.RawM
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	args := slices.Concat([]string{"bench"}, m.args, []string{"--json", "--data", folder})
+	urls := ""
 	if m.nodes > 0 {
 		c, failed := startNodes(ctx, p.nats, folder, m.nodes)
 		defer func() { err = errors.Join(err, c.stop()) }()
 		if failed != nil {
 			return nil, failed
 		}
-		args = append(args, "--nats", c.urls())
+		urls = c.urls()
 	}
-	return p.bench(ctx, args)
+	return p.bench(ctx, m.arguments(folder, urls))
+}
+
+// arguments are those of the program: the embedded server keeps its data in a folder, others are reached by URLs.
+func (m measurement) arguments(folder, urls string) []string {
+	where := []string{"--data", folder}
+	if urls != "" {
+		where = []string{"--nats", urls}
+	}
+	return slices.Concat([]string{"bench"}, m.args, []string{"--json"}, where)
 }
 
 func (p *programs) bench(ctx context.Context, args []string) (json.RawMessage, error) {
