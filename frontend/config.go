@@ -97,6 +97,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.JS = js
 	}
 	c.Bus = bus.Or(c.Bus, c.JS)
+	if c.Elsewhere != nil {
+		c.Bus = mirrors{c.Bus, c.Names.ActionStream()}
+	}
 	if c.Workflows == nil {
 		c.Workflows = workflows.NewClient(owners.Anybody(c.Conn), c.Names, c.Store.Shards())
 	}

@@ -103,6 +103,8 @@ func (in *readSite) reads() map[string]string {
 	note("history", events, err)
 	runs, err := in.client.Runs(ctx, schedule.RunsRequest{})
 	note("runs", runs, err)
+	space, err := in.client.DescribeNamespace(ctx, "default")
+	note("namespace", space.Name, err)
 	namespaces, err := in.client.ListNamespaces(ctx, schedule.ListNamespacesRequest{})
 	note("namespaces", namespaces, err)
 	for _, id := range []string{"open", "closed"} {
