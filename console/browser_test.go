@@ -25,7 +25,7 @@ import (
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}
 
 // journeyTime bounds one journey.
-const journeyTime = time.Minute
+const journeyTime = 4 * time.Minute
 
 // browser starts a browser for a test. Without one that starts on this machine, the test is skipped.
 func browser(t *testing.T) context.Context {

@@ -45,7 +45,7 @@ func (r runner) Run() int {
 
 // Patience is how long a test waits for something that must happen. It normally happens within milliseconds, and only a failing
 // test waits longer. So Patience can be long enough for a machine that is busy with many other tests.
-const Patience = 2 * time.Minute
+const Patience = 4 * time.Minute
 
 // Eventually waits for a condition to become true and fails the test when it does not within the limit. what names the
 // condition: "the timer is gone".

@@ -98,7 +98,7 @@ func TestBackfillInOrderWithProgressAndCancel(t *testing.T) {
 		return info.BufferSize == 0 && len(info.Backfills) == 0
 	})
 	g.letAll()
-	s.awaitBackfills("b", 30*time.Second)
+	s.awaitBackfills("b", patience)
 	require.Len(t, g.arrived("b"), 1, "only the run in progress goes on")
 	require.ErrorIs(t, s.client.CancelBackfill(t.Context(), schedule.CancelBackfillRequest{ID: "b", BackfillID: id}),
 		&schedule.Error{Code: schedule.CodeNotFound}, "it is over")

@@ -45,7 +45,7 @@ func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 			return all[len(all)-1].Nominal.After(started.Add(2 * time.Second))
 		})
 		require.NoError(t, s.client.Pause(t.Context(), id, "to count"))
-		s.awaitBackfills(id, 30*time.Second)
+		s.awaitBackfills(id, patience)
 		all, info := runs.of(id), s.describe(id).Info
 		require.Empty(t, moreThanOnce(all), id)
 		s.requireCountersFromEvents(id)
