@@ -14,12 +14,15 @@ import (
 const answerTime = 500 * time.Millisecond
 
 // open lets the streams of an active site take writes, and its workers get runs: a handover may have been given up halfway.
-func (s *Service) open(ctx context.Context) (site.Seen, error) {
+func (s *Service) open(ctx context.Context, own *site.Record) (site.Seen, error) {
 	facts, err := s.here.facts(ctx)
 	if err != nil {
 		return site.Seen{}, err
 	}
-	if err := s.here.openAll(ctx, facts.Shards); err != nil {
+	if err := s.openAll(ctx, own, facts.Shards); err != nil {
+		return site.Seen{}, err
+	}
+	if err := s.unchanged(ctx, own); err != nil {
 		return site.Seen{}, err
 	}
 	if err := s.resumeWorkers(ctx); err != nil {
@@ -41,7 +44,7 @@ func (s *Service) fence(ctx context.Context, own *site.Record) (site.Seen, error
 	if err := s.here.fence(ctx, s.config.Names.ActionStream()); err != nil {
 		return site.Seen{}, err
 	}
-	if held, err := s.held(ctx, own); err != nil || held > 0 {
+	if held, err := s.held(ctx, own, s.config.Now().Add(forGood)); err != nil || held > 0 {
 		return site.Seen{Waits: holding(held)}, err
 	}
 	ends, err := s.fenceAll(ctx, facts.Shards)
@@ -81,4 +84,40 @@ func (s *Service) working(ctx context.Context) (string, error) {
 		}
 	}
 	return "", err
+}
+
+// openAll opens all streams of the installation that exist, as long as the record of the site is the one with which this was decided.
+func (s *Service) openAll(ctx context.Context, own *site.Record, shards int) error {
+	derived, mirrored := s.here.all(shards)
+	for _, name := range slices.Concat(derived, mirrored) {
+		err := s.here.open(ctx, name, shards, func(ctx context.Context) error { return s.unchanged(ctx, own) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged returns site.ErrChanged unless the site is still in the state and the term with which something was decided.
+func (s *Service) unchanged(ctx context.Context, own *site.Record) error {
+	now, _, err := s.store.Load(ctx)
+	if err == nil && (now == nil || now.State != own.State || now.Term != own.Term) {
+		err = site.ErrChanged
+	}
+	return err
+}
+
+// hold fences again what a process that was late may have opened.
+func (s *Service) hold(ctx context.Context) (site.Seen, error) {
+	facts, err := s.here.facts(ctx)
+	if err != nil {
+		return site.Seen{}, err
+	}
+	derived, mirrored := s.here.all(facts.Shards)
+	for _, name := range slices.Concat(derived, mirrored) {
+		if err := s.here.fence(ctx, name); err != nil {
+			return site.Seen{}, err
+		}
+	}
+	return site.Seen{Done: site.Hold}, nil
 }

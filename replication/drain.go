@@ -17,15 +17,17 @@ import (
 )
 
 const (
-	// pauseBeyond is how much longer than the deadline of a handover the workers get nothing, if nobody lets them go on.
+	// pauseBeyond is how much longer than the deadline of a handover the workers get nothing, if nobody lets them go on. forGood is for how long they get nothing from streams that are fenced:
+	// until those are opened or removed.
 	pauseBeyond = time.Minute
+	forGood     = 10 * 365 * 24 * time.Hour
 	// asksAtOnce is how many runs the workers are asked about at once.
 	asksAtOnce = 256
 )
 
 // drain keeps new runs from workers, and looks whether those that have begun are done, and their ends taken note of.
 func (s *Service) drain(ctx context.Context, own *site.Record) (site.Seen, error) {
-	held, err := s.held(ctx, own)
+	held, err := s.held(ctx, own, own.Deadline.Add(pauseBeyond))
 	if err != nil || held > 0 {
 		return site.Seen{Waits: holding(held)}, err
 	}
@@ -40,14 +42,17 @@ func holding(runs int) string { return fmt.Sprintf("runs that workers hold: %d",
 
 // held pauses the workers and returns how many runs they hold. NATS counts also the runs that wait to be tried again, or whose worker has died. After the time for which a worker may
 // be silent, only those count that a worker says it has.
-func (s *Service) held(ctx context.Context, own *site.Record) (int, error) {
-	handed, err := s.pauseWorkers(ctx, own.Deadline.Add(pauseBeyond))
+func (s *Service) held(ctx context.Context, own *site.Record, until time.Time) (int, error) {
+	handed, err := s.pauseWorkers(ctx, until)
 	if err != nil {
 		return 0, err
 	}
 	count, lease := 0, subjects.ActionAckWait
 	for _, consumer := range handed {
 		count, lease = count+max(consumer.NumAckPending, 1), max(lease, consumer.Config.AckWait)
+	}
+	if s.paused.Before(own.Since) {
+		s.paused = own.Since // by another process, or before this one began
 	}
 	if count == 0 || s.config.Now().Before(s.paused.Add(lease)) {
 		return count, nil
@@ -59,6 +64,9 @@ func (s *Service) held(ctx context.Context, own *site.Record) (int, error) {
 			return 0, err
 		}
 		count += claimed
+	}
+	if count > 0 {
+		s.paused = s.config.Now() // a worker that has been heard of may be silent for as long again
 	}
 	return count, nil
 }
@@ -82,28 +90,29 @@ func (s *Service) claimed(ctx context.Context, consumer *jetstream.ConsumerInfo)
 	return int(count.Load()), errors.Join(err, group.Wait())
 }
 
-// pauseWorkers keeps the workers of all task queues from new runs until a time. It returns the consumers that have handed out runs, or were not paused until now.
+// pauseWorkers keeps the workers of all task queues from new runs until a time, at least. It returns the consumers that have handed out runs, or were not paused until now.
 func (s *Service) pauseWorkers(ctx context.Context, until time.Time) (handed []*jetstream.ConsumerInfo, err error) {
 	in, err := s.config.JS.Stream(ctx, s.config.Names.ActionStream())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.barNewQueues(ctx, in, until); err != nil {
+	if err := s.barNewQueues(ctx, in, in, until); err != nil {
 		return nil, err
 	}
 	all := in.ListConsumers(ctx)
 	for consumer := range all.Info() {
-		if consumer.Paused && consumer.NumAckPending == 0 {
-			continue
+		if !consumer.Paused || consumer.NumAckPending > 0 {
+			handed = append(handed, consumer)
 		}
-		handed = append(handed, consumer)
-		if consumer.Paused {
+		if consumer.Paused && consumer.PauseRemaining > until.Sub(s.config.Now())-pauseBeyond {
 			continue
 		}
 		if _, err := in.PauseConsumer(ctx, consumer.Name, until); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil, fmt.Errorf("replication: pause the workers of %s: %w", consumer.Name, err)
 		}
-		s.paused = s.config.Now()
+		if !consumer.Paused {
+			s.paused = s.config.Now()
+		}
 	}
 	return handed, all.Err()
 }
@@ -129,10 +138,10 @@ func (s *Service) resumeWorkers(ctx context.Context) error {
 	return all.Err()
 }
 
-// barNewQueues makes the consumers of task queues that no worker has served yet and that have runs, so that they are paused as well.
-func (s *Service) barNewQueues(ctx context.Context, actions jetstream.Stream, until time.Time) error {
+// barNewQueues makes the consumers of task queues that no worker has served yet and that have runs, so that they are paused as well. The runs may be at another site.
+func (s *Service) barNewQueues(ctx context.Context, actions, waiting jetstream.Stream, until time.Time) error {
 	names := s.config.Names
-	info, err := actions.Info(ctx, jetstream.WithSubjectFilter(names.Actions("*")))
+	info, err := waiting.Info(ctx, jetstream.WithSubjectFilter(names.Actions("*")))
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package replication
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,13 +38,16 @@ type Look struct {
 	There *site.Record `json:"there,omitempty"`
 	// Behind is how many entries the standby lacks, by stream, among those that it does not have all of; nil if one of them does not answer.
 	Behind map[string]uint64 `json:"behind,omitempty"`
-	// Missing are the mirrors that a standby does not have yet, or that have never heard of their origin.
+	// Missing are the mirrors that a standby does not have yet, or that have not heard of their origin lately.
 	Missing []string `json:"missing,omitempty"`
 	// Ahead are the streams of which the standby has more than the active site: that one has lost what it had acknowledged, for example with its power.
 	Ahead []string `json:"ahead,omitempty"`
 	// Diverged is how many diverged messages this site keeps.
 	Diverged uint64 `json:"diverged"`
 }
+
+// silentAfter is after how long a mirror that has not heard of its origin counts as missing.
+const silentAfter = 10 * time.Second
 
 // Look asks both sites.
 func (s *Sites) Look(ctx context.Context) (Look, error) {
@@ -107,7 +112,7 @@ func (l *Look) compare(ctx context.Context, names subjects.Names, active, standb
 // add takes note of a mirror. NATS says itself what a mirror lacks: it cannot be computed from the ends of both, since the last entries of the origin may be gone.
 func (l *Look) add(name string, mirror *jetstream.StreamSourceInfo, isAhead func() bool) {
 	switch {
-	case mirror == nil || mirror.Active < 0:
+	case mirror == nil || mirror.Active < 0 || mirror.Active > silentAfter:
 		l.Missing = append(l.Missing, name)
 	case mirror.Lag > 0:
 		l.Behind[name] = mirror.Lag
@@ -158,11 +163,11 @@ func (s *Sites) Join(ctx context.Context, peer string) (*site.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := topology.Read(ctx, s.js, s.names); err == nil {
-		return nil, schedule.Errorf(schedule.CodeFailedPrecondition,
-			"there is an installation with the prefix %q here already: a standby begins empty", s.names.Prefix())
-	} else if schedule.CodeOf(err) != schedule.CodeNotFound {
+	if left, err := s.streams(ctx); err != nil {
 		return nil, err
+	} else if len(left) > 0 {
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition,
+			"there is an installation with the prefix %q here already, or a part of one, such as the stream %s: a standby begins empty", s.names.Prefix(), left[0].Name)
 	}
 	there, facts, err := s.origin(ctx, here, peer)
 	if err != nil {
@@ -209,6 +214,9 @@ func (s *Sites) free(ctx context.Context, peer string) (domain string, revision 
 func (s *Sites) Unlink(ctx context.Context) (*site.Record, error) {
 	here, err := s.linked(ctx)
 	if err != nil {
+		if schedule.CodeOf(err) == schedule.CodeFailedPrecondition { // an earlier attempt may have removed the record alone
+			err = cmp.Or(s.leave(ctx), err)
+		}
 		return nil, err
 	}
 	switch here.State {
@@ -220,21 +228,34 @@ func (s *Sites) Unlink(ctx context.Context) (*site.Record, error) {
 	return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is %s: only an active one or a standby can be unlinked", here.Site, here.State)
 }
 
-// leave removes the mirrors of a standby, and then its record.
+// leave removes the record of a standby, and then its mirrors. A process that makes mirrors may be late, so it looks until there are none.
 func (s *Sites) leave(ctx context.Context) error {
-	all := s.js.ListStreams(ctx)
-	for info := range all.Info() {
-		if info.Config.Mirror == nil || s.names.SubjectsOf(info.Config.Name, topology.MaxShards) == nil {
-			continue
-		}
-		if err := s.js.DeleteStream(ctx, info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("replication: remove the mirror %s: %w", info.Config.Name, err)
-		}
-	}
-	if err := all.Err(); err != nil {
+	if err := s.store.Remove(ctx); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return err
 	}
-	return s.store.Remove(ctx)
+	for {
+		all, err := s.streams(ctx)
+		mirrors := slices.DeleteFunc(all, func(c jetstream.StreamConfig) bool { return c.Mirror == nil })
+		if err != nil || len(mirrors) == 0 {
+			return err
+		}
+		for _, mirror := range mirrors {
+			if err := s.js.DeleteStream(ctx, mirror.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+				return fmt.Errorf("replication: remove the mirror %s: %w", mirror.Name, err)
+			}
+		}
+	}
+}
+
+// streams returns the streams of the installation that exist here, whatever they are.
+func (s *Sites) streams(ctx context.Context) (all []jetstream.StreamConfig, err error) {
+	list := s.js.ListStreams(ctx)
+	for info := range list.Info() {
+		if s.names.SubjectsOf(info.Config.Name, topology.MaxShards) != nil {
+			all = append(all, info.Config)
+		}
+	}
+	return all, list.Err()
 }
 
 // linked returns the record of this site. The error has CodeFailedPrecondition if the installation has only one.

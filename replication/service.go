@@ -175,11 +175,13 @@ func (s *Service) save(ctx context.Context, own, next *site.Record, revision uin
 func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.Action, r *round) (site.Seen, error) {
 	switch action {
 	case site.Open:
-		return s.openNow(ctx, r)
+		return s.openNow(ctx, own, r)
 	case site.Drain:
 		return s.drain(ctx, own)
 	case site.Fence:
 		return s.fence(ctx, own)
+	case site.Hold:
+		return s.hold(ctx)
 	case site.Mirror:
 		return s.mirror(ctx, own, peer)
 	case site.Cut:
@@ -195,17 +197,17 @@ func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.A
 }
 
 // openNow opens the streams, unless that was done a moment ago.
-func (s *Service) openNow(ctx context.Context, r *round) (site.Seen, error) {
+func (s *Service) openNow(ctx context.Context, own *site.Record, r *round) (site.Seen, error) {
 	if r.seen.Done == site.Open && s.config.Now().Sub(r.opened) < openEvery {
 		return r.seen, nil
 	}
 	r.opened = s.config.Now()
-	return s.open(ctx)
+	return s.open(ctx, own)
 }
 
 // pauseAfter is how long a site rests after an action.
 func pauseAfter(own *site.Record) time.Duration {
-	if own.State == site.Active || own.State == site.Standby {
+	if own.State == site.Active || own.State == site.Standby || own.State == site.Fenced {
 		return lookEvery
 	}
 	return hurry

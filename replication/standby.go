@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,12 +52,13 @@ func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen
 	if err := s.makeMirrors(ctx, own, there, facts); err != nil {
 		return site.Seen{}, err
 	}
+	floors := there.floors(ctx, facts.Shards) // before the mirrors are looked at: what was carried out up to here, they must have
 	seen := site.Seen{Done: site.Mirror}
 	if seen.Ends, err = s.measure(ctx, facts.Shards); err != nil {
 		return site.Seen{}, err
 	}
-	if s.lag.isComplete() {
-		seen.Floors = there.floors(ctx, facts.Shards)
+	if seen.Complete = s.lag.isComplete(); seen.Complete {
+		seen.Floors = floors
 	}
 	return seen, nil
 }
@@ -96,6 +98,9 @@ func (s *Service) makeMirrors(ctx context.Context, own *site.Record, there strea
 	for _, name := range s.config.Names.MirroredStreams(facts.Shards) {
 		config, err := s.here.config(ctx, name)
 		if err == nil && config != nil && config.Mirror == nil {
+			if !s.config.Names.IsFenced(*config) {
+				return fmt.Errorf("replication: the stream %s is in the way of a mirror, and nobody has given it up: remove it if it is of no use", name)
+			}
 			err = s.remove(ctx, name, own)
 		}
 		if err == nil && (config == nil || config.Mirror == nil) {
@@ -126,12 +131,8 @@ func (s *Service) makeMirror(ctx context.Context, own *site.Record, there stream
 func (s *Service) remove(ctx context.Context, name string, own *site.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now, _, err := s.store.Load(ctx)
-	if err != nil {
+	if err := s.unchanged(ctx, own); err != nil {
 		return err
-	}
-	if now == nil || now.State != own.State || now.Term != own.Term {
-		return site.ErrChanged
 	}
 	if err := s.config.JS.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("replication: remove stream %s: %w", name, err)
@@ -164,7 +165,7 @@ func (s *Service) take(ctx context.Context, own *site.Record) (site.Seen, error)
 	if err != nil {
 		return site.Seen{}, err
 	}
-	if err := s.here.openAll(ctx, facts.Shards); err != nil {
+	if err := s.openAll(ctx, own, facts.Shards); err != nil {
 		return site.Seen{}, err
 	}
 	if err := s.resumeTransfers(ctx, own, facts.Shards); err != nil {
@@ -185,7 +186,7 @@ func (s *Service) take(ctx context.Context, own *site.Record) (site.Seen, error)
 func (s *Service) resumeTransfers(ctx context.Context, own *site.Record, shards int) error {
 	for shard := range shards {
 		transfer := s.config.Names.Transfer(shard)
-		floor := own.Floors[transfer.Stream]
+		floor := min(own.Floors[transfer.Stream], own.Cuts[transfer.Stream])
 		if floor == 0 {
 			continue
 		}
@@ -198,20 +199,27 @@ func (s *Service) resumeTransfers(ctx context.Context, own *site.Record, shards 
 	return nil
 }
 
-// takeQueued copies the start requests and the completions that wait at a site that has handed over. Its streams are fenced, so they do not change. A copy has the
-// ID of its original: within the window of duplicates, it is stored once.
+// takeQueued copies the start requests and the completions that wait at a site that has handed over. Its streams are fenced, so they do not change. Nobody takes a copy
+// before all are there: the workers are paused until the site is active. So a copy that was made by an earlier attempt is still there, and is not made again.
 func (s *Service) takeQueued(ctx context.Context, own *site.Record, shards int) error {
 	there, err := s.there(own)
 	if err != nil {
 		return err
 	}
+	if err := s.pauseCopies(ctx, there); err != nil {
+		return err
+	}
 	for _, stream := range s.config.Names.QueuedStreams(shards) {
-		err := there.eachQueued(ctx, s.farReader(own, there), stream, func(m *bus.Message) error {
-			copied := &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
-			_, err := s.config.JS.PublishMsg(ctx, copied, jetstream.WithExpectStream(stream))
-			if bus.IsWrongSequence(err) {
+		copied, err := s.copied(ctx, stream)
+		if err != nil {
+			return err
+		}
+		err = there.eachQueued(ctx, s.farReader(own, there), stream, func(m *bus.Message) error {
+			if copied[m.Subject] > 0 {
+				copied[m.Subject]--
 				return nil
 			}
+			_, err := s.config.JS.PublishMsg(ctx, copyOf(m), jetstream.WithExpectStream(stream))
 			return err
 		})
 		if err != nil {
@@ -219,6 +227,50 @@ func (s *Service) takeQueued(ctx context.Context, own *site.Record, shards int) 
 		}
 	}
 	return nil
+}
+
+// pauseCopies pauses the workers of this site, also those of task queues that wait only at the other one.
+func (s *Service) pauseCopies(ctx context.Context, there streams) error {
+	until, stream := s.config.Now().Add(forGood), s.config.Names.ActionStream()
+	if _, err := s.pauseWorkers(ctx, until); err != nil {
+		return err
+	}
+	here, err := s.config.JS.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	far, err := there.js.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return s.barNewQueues(ctx, here, far, until)
+}
+
+// copied counts the messages that each subject of a stream of this site has.
+func (s *Service) copied(ctx context.Context, stream string) (map[string]uint64, error) {
+	in, err := s.config.JS.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := in.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return nil, err
+	}
+	if info.State.Subjects == nil {
+		return map[string]uint64{}, nil
+	}
+	return info.State.Subjects, nil
+}
+
+// copyOf returns a message that is stored like an original, without what that expected of its stream.
+func copyOf(m *bus.Message) *nats.Msg {
+	header := nats.Header{}
+	for name, values := range m.Header {
+		if !strings.HasPrefix(name, "Nats-Expected-") {
+			header[name] = values
+		}
+	}
+	return &nats.Msg{Subject: m.Subject, Header: header, Data: m.Data}
 }
 
 // farReader returns the reader of the other site. It lives as long as the connection.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -89,11 +88,20 @@ func (s streams) fenceMirror(ctx context.Context, name string) error {
 // the stream may be gone. A stream that is too full for the mark ends with its last message.
 func (s streams) end(ctx context.Context, name string) (uint64, error) {
 	mark := s.names.Fenced(name)
-	found, err := bus.LeaderLast(ctx, s.js, name, mark)
-	if err == nil {
-		return found.Sequence, nil
+	last, err := bus.LeaderSequence(ctx, s.js, name)
+	if err != nil {
+		return 0, err
 	}
-	if !errors.Is(err, bus.ErrNone) {
+	found, err := bus.LeaderLast(ctx, s.js, name, mark)
+	switch {
+	case err == nil && found.Sequence == last:
+		return last, nil
+	case err == nil: // of an earlier handover
+		err = s.unmark(ctx, name)
+	case errors.Is(err, bus.ErrNone):
+		err = nil
+	}
+	if err != nil {
 		return 0, err
 	}
 	stored, err := s.js.Publish(ctx, mark, nil, jetstream.WithExpectStream(name), jetstream.WithExpectLastSequencePerSubject(0))
@@ -123,16 +131,24 @@ func (s streams) settled(ctx context.Context, name string) (uint64, error) {
 	return 0, err
 }
 
-// open gives a stream that takes nothing its subjects back, and removes the mark of its end.
-func (s streams) open(ctx context.Context, name string, shards int) error {
+// open gives a stream that takes nothing its subjects back, if that is still allowed, and removes the mark of its end.
+func (s streams) open(ctx context.Context, name string, shards int, allowed func(context.Context) error) error {
 	config, err := s.config(ctx, name)
 	if err != nil || config == nil || !s.names.IsFenced(*config) {
+		return err
+	}
+	if err := allowed(ctx); err != nil {
 		return err
 	}
 	config.Subjects = s.names.SubjectsOf(name, shards)
 	if err := s.update(ctx, *config); err != nil {
 		return err
 	}
+	return s.unmark(ctx, name)
+}
+
+// unmark removes the mark of the end of a stream.
+func (s streams) unmark(ctx context.Context, name string) error {
 	stream, err := s.js.Stream(ctx, name)
 	if err != nil {
 		return err
@@ -151,17 +167,6 @@ func (s streams) settledAll(ctx context.Context, names []string) (map[string]uin
 		ends[name] = end
 	}
 	return ends, nil
-}
-
-// openAll opens all streams of the installation that exist.
-func (s streams) openAll(ctx context.Context, shards int) error {
-	derived, mirrored := s.all(shards)
-	for _, name := range slices.Concat(derived, mirrored) {
-		if err := s.open(ctx, name, shards); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mirrorOf returns the configuration of the mirror of a stream of another site.

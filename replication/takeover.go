@@ -43,18 +43,18 @@ func (s *Sites) Handover(ctx context.Context, within time.Duration, progress fun
 	})
 }
 
-// Failover makes this site the active one without the other, and waits until it is. It refuses, with CodeFailedPrecondition, while the other site is active and answers, unless force is set.
+// Failover makes this site the active one without the other, and waits until it is. It refuses, with CodeFailedPrecondition, while the other site answers, or if the mirrors of this one have
+// never had everything, unless force is set.
 func (s *Sites) Failover(ctx context.Context, force bool, progress func(here, there *site.Record)) error {
 	here, err := s.linked(ctx)
 	if err != nil {
 		return err
 	}
 	there := s.there(ctx, here)
-	if there != nil && there.Works() && !force {
-		return schedule.Errorf(schedule.CodeFailedPrecondition,
-			"the site %q is %s and answers: carillon site handover, there, loses nothing", there.Site, there.State)
-	}
 	next, err := site.Failover(here, there, s.now())
+	if err == nil && !force {
+		err = needsForce(here, there)
+	}
 	if err == nil {
 		err = s.complete(ctx)
 	}
@@ -69,7 +69,20 @@ func (s *Sites) Failover(ctx context.Context, force bool, progress func(here, th
 	})
 }
 
-// complete refuses a site that does not have a mirror of each stream.
+// needsForce refuses a failover that would lose more than it must.
+func needsForce(here, there *site.Record) error {
+	switch {
+	case there != nil && there.Works():
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is %s and answers: carillon site handover, there, loses nothing", there.Site, there.State)
+	case there != nil:
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is %s and answers: a takeover that is under way loses nothing", there.Site, there.State)
+	case here.State == site.Standby && !here.Complete:
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "this site has never had everything since it became a standby: --force takes over with what it has")
+	}
+	return nil
+}
+
+// complete refuses a site that does not have each stream, as a mirror or, if it is no standby, itself.
 func (s *Sites) complete(ctx context.Context) error {
 	facts, err := topology.Read(ctx, s.js, s.names)
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
@@ -79,9 +92,11 @@ func (s *Sites) complete(ctx context.Context) error {
 		return err
 	}
 	for _, name := range s.names.MirroredStreams(facts.Shards) {
-		if _, err := bus.LeaderSequence(ctx, s.js, name); bus.CodeOf(err) == jetstream.JSErrCodeStreamNotFound {
-			return schedule.Errorf(schedule.CodeFailedPrecondition, "this site has no mirror of the stream %s yet, so it cannot take over", name)
-		} else if err != nil {
+		_, err := s.js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return schedule.Errorf(schedule.CodeFailedPrecondition, "this site does not have the stream %s, so it cannot take over", name)
+		case err != nil:
 			return err
 		}
 	}

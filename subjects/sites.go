@@ -21,8 +21,8 @@ const KeySite = "site"
 // SiteBucket holds what a site of the installation says of itself. It is never mirrored.
 func (n Names) SiteBucket() string { return n.prefix + "-site" }
 
-// Inner returns what matches the subjects of the installation, and those of all buckets. None of them may pass from one site to the other but inside mirrors.
-func (n Names) Inner() []string { return []string{n.prefix + ".>", "$KV.>", "$O.>"} }
+// Inner returns what matches the subjects of the installation, those of all buckets, and those by which NATS finds services. None of them may pass from one site to the other but inside mirrors.
+func (n Names) Inner() []string { return []string{n.prefix + ".>", "$KV.>", "$O.>", "$SRV.>"} }
 
 // Fenced is the only subject of a stream while its site hands over. The one message on it marks the end of the stream. The subject names the stream, since two streams may
 // not have one subject.

@@ -91,8 +91,8 @@ func whileFits(ctx context.Context, store site.Store, elsewhere *site.Elsewhere,
 	cause := context.Cause(ctx)
 	end(nil)
 	following.Wait()
-	if errors.Is(cause, errChanged) && (err == nil || errors.Is(err, context.Canceled)) {
-		return errChanged
+	if errors.Is(cause, errChanged) && !errors.Is(err, errLate) {
+		return errChanged // whatever a start that was broken off says
 	}
 	return err
 }

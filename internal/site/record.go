@@ -48,6 +48,8 @@ type Record struct {
 	Taken bool `json:"taken,omitempty"`
 	// Reviewed says that the site was looked at for what is inconsistent again, after it had taken over and its roles had run for a while.
 	Reviewed bool `json:"reviewed,omitempty"`
+	// Complete says that the mirrors of a standby have had everything once, since it became that.
+	Complete bool `json:"complete,omitempty"`
 	// Floors has, for each journal stream by its name, the sequence up to which the other site had carried out all entries when it was last asked; only
 	// at a standby and while it takes over.
 	Floors map[string]uint64 `json:"floors,omitempty"`

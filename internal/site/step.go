@@ -21,6 +21,8 @@ const (
 	Drain Action = "drain"
 	// Fence takes the subjects from all streams, and says at which sequence each ends. Before that it looks whether all roles have stopped.
 	Fence Action = "fence"
+	// Hold takes the subjects from all streams again, in case that a late Open has given them back.
+	Hold Action = "hold"
 	// Mirror makes the mirrors that are missing, also of streams that a late Cut has made of mirrors, and says how far each is.
 	Mirror Action = "mirror"
 	// Cut makes streams of the mirrors, which take nothing yet, and says at which sequence each ends.
@@ -41,6 +43,8 @@ type Seen struct {
 	Done Action
 	// Ends has the last sequence of each mirrored stream, after Fence and Cut, and that of each mirror, after Mirror.
 	Ends map[string]uint64
+	// Complete says that all mirrors had everything, after Mirror.
+	Complete bool
 	// Floors has what belongs into the record under that name, after Mirror; nil if the other site did not say.
 	Floors map[string]uint64
 	// Waits says what a drain or a fence still waits for.
@@ -61,7 +65,7 @@ func Step(own, peer *Record, seen Seen, now time.Time) (*Record, Action) {
 	case Stopping:
 		return own.stop(seen, now)
 	case Fenced:
-		return own, Nothing
+		return own, Hold
 	case Standby:
 		return own.follow(peer, seen, now)
 	case Promoting:
@@ -124,7 +128,7 @@ func (r *Record) stop(seen Seen, now time.Time) (*Record, Action) {
 	case seen.Done == Fence:
 		next := r.become(Fenced, now)
 		next.Cuts = seen.Ends
-		return next, Nothing
+		return next, Hold
 	case seen.Waits != "" && !now.Before(r.Deadline):
 		return r.giveUp("not in time: "+seen.Waits, now)
 	}
@@ -146,9 +150,9 @@ func (r *Record) follow(peer *Record, seen Seen, now time.Time) (*Record, Action
 		next.Term, next.From, next.Forced, next.Cuts, next.Problem = peer.Term+1, peer.Term, false, nil, ""
 		next.noteFloors(seen.Floors)
 		return next, Cut
-	case seen.Done == Mirror && now.Sub(r.Noted) >= noteEvery:
+	case seen.Done == Mirror && (now.Sub(r.Noted) >= noteEvery || seen.Complete && !r.Complete):
 		next := r.Clone()
-		next.Noted = now
+		next.Noted, next.Complete = now, r.Complete || seen.Complete
 		next.noteFloors(seen.Floors)
 		return next, Mirror
 	}
@@ -204,7 +208,7 @@ func (r *Record) rejoin(peer *Record, seen Seen, now time.Time) (*Record, Action
 		return r, Nothing
 	case seen.Done == Rejoin:
 		next := r.become(Standby, now)
-		next.Term, next.Forced, next.Cuts, next.Problem = peer.Term, false, nil, ""
+		next.Term, next.Forced, next.Cuts, next.Problem, next.Complete = peer.Term, false, nil, "", false
 		return next, Mirror
 	}
 	return r, Rejoin

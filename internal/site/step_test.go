@@ -88,6 +88,8 @@ func (w *world) act(i int, action site.Action) site.Seen {
 			return site.Seen{Waits: "processes"}
 		}
 		p.open = false
+	case site.Hold:
+		p.open = p.open && p.record.State != site.Fenced
 	case site.Mirror:
 		if w.cut || other.mirror || p.record.State != site.Standby {
 			return site.Seen{}

@@ -74,7 +74,7 @@ func (s Store) Save(ctx context.Context, record *Record, revision uint64, replic
 		return err
 	}
 	bucket, err := s.js.KeyValue(ctx, s.names.SiteBucket())
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
+	if errors.Is(err, jetstream.ErrBucketNotFound) && revision == 0 {
 		bucket, err = s.js.CreateKeyValue(ctx, s.names.BucketConfig(s.names.SiteBucket(), replicas))
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ const buildConcurrency = 8
 // build creates what is missing, except buckets that existed once, and adapts what does not fit. If this process asked for a
 // number of replicas, everything gets exactly that number; otherwise nothing that has more loses any.
 func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, facts Facts, exact bool) error {
-	b := builder{js: js, replicas: facts.Replicas, exact: exact, pulses: taskPulses(names, facts.Shards)}
+	b := builder{js: js, names: names, replicas: facts.Replicas, exact: exact, pulses: taskPulses(names, facts.Shards)}
 	if facts.Complete {
 		b.gone = func(bucket string) error { return goneError(names, bucket) }
 	}
@@ -54,6 +54,7 @@ func sideBySide(ctx context.Context, steps []func(context.Context) error) error 
 
 type builder struct {
 	js       jetstream.JetStream
+	names    subjects.Names
 	replicas int
 	exact    bool
 	// gone returns the error for a missing bucket; nil means to make the bucket.
@@ -79,6 +80,9 @@ func (b builder) bucket(ctx context.Context, want jetstream.KeyValueConfig) erro
 		if err != nil {
 			return err
 		}
+		if isElsewhere(b.names, info.Config) {
+			return ErrElsewhere
+		}
 		return b.update(ctx, info.Config, fitBucket(info.Config, want))
 	})
 }
@@ -100,6 +104,9 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 			return err
 		}
 		have := stream.CachedInfo().Config
+		if isElsewhere(b.names, have) {
+			return ErrElsewhere
+		}
 		return b.update(ctx, have, fitStream(have, want))
 	})
 	if err != nil {

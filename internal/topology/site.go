@@ -49,9 +49,14 @@ func checkSite(ctx context.Context, js jetstream.JetStream, names subjects.Names
 		if err != nil {
 			return err
 		}
-		if config := stream.CachedInfo().Config; config.Mirror != nil || names.IsFenced(config) {
+		if isElsewhere(names, stream.CachedInfo().Config) {
 			return ErrElsewhere
 		}
 		return nil
 	})
+}
+
+// isElsewhere reports whether a stream is a mirror, or takes nothing because its site hands over.
+func isElsewhere(names subjects.Names, config jetstream.StreamConfig) bool {
+	return config.Mirror != nil || names.IsFenced(config)
 }
