@@ -91,7 +91,9 @@ func TestPartsOfAProcess(t *testing.T) {
 		{Host: "h1", PID: 1, Roles: []string{"frontend", "generator"}, Index: &presence.Index{Read: 5}},
 		{Host: "h1", PID: 2, Roles: []string{"replication"}},
 	} {
-		running.Go(func() { assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return part })) })
+		running.Go(func() {
+			assert.NoError(t, presence.Announce(ctx, conn, names, func() presence.Process { return part }))
+		})
 	}
 	want := []presence.Process{
 		{Host: "h1", PID: 1, Roles: []string{"frontend", "generator", "replication"}, Index: &presence.Index{Read: 5}},

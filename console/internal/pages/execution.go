@@ -28,9 +28,9 @@ type executionOne struct {
 	State                               state
 	IsOpen                              bool
 	// IsArchived says that this is what the archive has of it: nobody can do anything with it.
-	IsArchived bool
-	Start, Close, Due                   moment
-	Took                                string
+	IsArchived        bool
+	Start, Close, Due moment
+	Took              string
 	// Links are other executions and the schedule that have to do with this one, and Facts are what is known besides.
 	Links []executionLink
 	Facts []fact
