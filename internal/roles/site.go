@@ -59,7 +59,7 @@ func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *C
 			}
 			health.Rest("the installation is active at the site "+elsewhere.Active, readers...)
 		}
-		switch err := whileFits(ctx, store, elsewhere, run); {
+		switch err := whileFits(ctx, log, store, elsewhere, run); {
 		case errors.Is(err, errChanged):
 			health.Again("the roles to begin again")
 		case errors.Is(err, topology.ErrElsewhere), errors.Is(err, errNoMirrors):
@@ -75,8 +75,8 @@ func atSite(ctx context.Context, log *slog.Logger, health *probe.Health, conn *C
 // errChanged is why the roles of a process stop although the process does not.
 var errChanged = errors.New("the site has another state")
 
-// whileFits calls run, and ends its context when the site is no longer what run was called for. Then it returns errChanged, unless run fails.
-func whileFits(ctx context.Context, store site.Store, elsewhere *site.Elsewhere, run RunAtSite) error {
+// whileFits calls run, and ends its context when the site is no longer what run was called for. Then it returns errChanged, whatever run says.
+func whileFits(ctx context.Context, log *slog.Logger, store site.Store, elsewhere *site.Elsewhere, run RunAtSite) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var following sync.WaitGroup
@@ -91,10 +91,14 @@ func whileFits(ctx context.Context, store site.Store, elsewhere *site.Elsewhere,
 	cause := context.Cause(ctx)
 	end(nil)
 	following.Wait()
-	if errors.Is(cause, errChanged) && !errors.Is(err, errLate) {
-		return errChanged // whatever a start that was broken off says
+	if !errors.Is(cause, errChanged) {
+		return err
 	}
-	return err
+	// A start that was broken off says anything. A role that is late can do no harm: the streams take nothing from it.
+	if err != nil && !errors.Is(err, context.Canceled) {
+		log.WarnContext(ctx, "the roles have not stopped in order for another state of the site", "error", err)
+	}
+	return errChanged
 }
 
 // Replication returns the role that keeps the two sites of an installation together. It needs no installation, and does nothing while there is only one site.

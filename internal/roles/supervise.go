@@ -103,13 +103,10 @@ func (r *running) stop(log *slog.Logger, grace time.Duration) error {
 	return failure
 }
 
-// errLate is wrapped by the error about a role that goes on although it was told to stop.
-var errLate = errors.New("did not stop in time")
-
 func (r *running) late() error {
 	var failure error
 	for name := range r.left {
-		failure = errors.Join(failure, fmt.Errorf("%s %w; others take over what it held", name, errLate))
+		failure = errors.Join(failure, fmt.Errorf("%s did not stop in time; others take over what it held", name))
 	}
 	return failure
 }
