@@ -47,30 +47,14 @@ func (s *Service) fence(ctx context.Context, own *site.Record) (site.Seen, error
 	if held, err := s.held(ctx, own, s.config.Now().Add(forGood)); err != nil || held > 0 {
 		return site.Seen{Waits: holding(held)}, err
 	}
-	ends, err := s.fenceAll(ctx, facts.Shards)
+	if err := s.here.fenceAll(ctx, facts.Shards); err != nil {
+		return site.Seen{}, err
+	}
+	ends, err := endsOf(ctx, s.config.Names.MirroredStreams(facts.Shards), s.here.end)
 	if err != nil {
 		return site.Seen{}, err
 	}
 	return site.Seen{Done: site.Fence, Ends: ends}, nil
-}
-
-// fenceAll fences all streams, and returns where the mirrored ones end.
-func (s *Service) fenceAll(ctx context.Context, shards int) (map[string]uint64, error) {
-	derived, mirrored := s.here.all(shards)
-	for _, name := range slices.Concat(derived, mirrored) {
-		if err := s.here.fence(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	ends := map[string]uint64{}
-	for _, name := range mirrored {
-		end, err := s.here.end(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		ends[name] = end
-	}
-	return ends, nil
 }
 
 // working names a process that runs another role than this one; empty if there is none. One that still takes this site for a standby only reads.
@@ -88,8 +72,7 @@ func (s *Service) working(ctx context.Context) (string, error) {
 
 // openAll opens all streams of the installation that exist, as long as the record of the site is the one with which this was decided.
 func (s *Service) openAll(ctx context.Context, own *site.Record, shards int) error {
-	derived, mirrored := s.here.all(shards)
-	for _, name := range slices.Concat(derived, mirrored) {
+	for _, name := range s.here.all(shards) {
 		err := s.here.open(ctx, name, shards, func(ctx context.Context) error { return s.unchanged(ctx, own) })
 		if err != nil {
 			return err
@@ -113,11 +96,8 @@ func (s *Service) hold(ctx context.Context) (site.Seen, error) {
 	if err != nil {
 		return site.Seen{}, err
 	}
-	derived, mirrored := s.here.all(facts.Shards)
-	for _, name := range slices.Concat(derived, mirrored) {
-		if err := s.here.fence(ctx, name); err != nil {
-			return site.Seen{}, err
-		}
+	if err := s.here.fenceAll(ctx, facts.Shards); err != nil {
+		return site.Seen{}, err
 	}
 	return site.Seen{Done: site.Hold}, nil
 }

@@ -33,8 +33,7 @@ func (s *Service) rejoin(ctx context.Context, own, peer *site.Record) (site.Seen
 	if err != nil {
 		return site.Seen{}, err
 	}
-	derived, mirrored := s.here.all(facts.Shards)
-	all := slices.Concat(derived, mirrored)
+	all := s.here.all(facts.Shards)
 	// Before anything is kept, all take nothing: else something could come in behind what is kept.
 	for _, name := range all {
 		if err := s.here.fenceOwn(ctx, name); err != nil {

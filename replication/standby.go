@@ -152,7 +152,7 @@ func (s *Service) cut(ctx context.Context) (site.Seen, error) {
 			return site.Seen{}, err
 		}
 	}
-	ends, err := s.here.settledAll(ctx, mirrored)
+	ends, err := endsOf(ctx, mirrored, s.here.settled)
 	if err != nil {
 		return site.Seen{}, err
 	}

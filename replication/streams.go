@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -61,6 +62,16 @@ func (s streams) fence(ctx context.Context, name string) error {
 	}
 	config.Subjects, config.Mirror = []string{s.names.Fenced(name)}, nil
 	return s.update(ctx, *config)
+}
+
+// fenceAll fences all streams of the installation that exist.
+func (s streams) fenceAll(ctx context.Context, shards int) error {
+	for _, name := range s.all(shards) {
+		if err := s.fence(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fenceOwn is fence, and leaves mirrors alone.
@@ -156,11 +167,11 @@ func (s streams) unmark(ctx context.Context, name string) error {
 	return stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.Fenced(name)))
 }
 
-// settledAll returns where streams end that were mirrors a moment ago.
-func (s streams) settledAll(ctx context.Context, names []string) (map[string]uint64, error) {
+// endsOf returns the end of each stream, as a function says.
+func endsOf(ctx context.Context, names []string, endOf func(ctx context.Context, name string) (uint64, error)) (map[string]uint64, error) {
 	ends := map[string]uint64{}
 	for _, name := range names {
-		end, err := s.settled(ctx, name)
+		end, err := endOf(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -178,17 +189,14 @@ func mirrorOf(config jetstream.StreamConfig, domain string) jetstream.StreamConf
 	return config
 }
 
-// all are the streams of the installation that exist only where it is active, and those that are mirrored.
-func (s streams) all(shards int) (derived, mirrored []string) {
-	mirrored = s.names.MirroredStreams(shards)
-	is := map[string]bool{}
-	for _, name := range mirrored {
-		is[name] = true
-	}
+// all are the streams of the installation: first those that exist only where it is active, then those that are mirrored.
+func (s streams) all(shards int) []string {
+	mirrored := s.names.MirroredStreams(shards)
+	var derived []string
 	for _, config := range s.names.StreamConfigs(shards, 1) {
-		if !is[config.Name] {
+		if !slices.Contains(mirrored, config.Name) {
 			derived = append(derived, config.Name)
 		}
 	}
-	return derived, mirrored
+	return append(derived, mirrored...)
 }
