@@ -3,6 +3,8 @@ package roles_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +16,126 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/site"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
+
+// places are two linked sites of a test, of which east is active.
+type places struct {
+	t          *testing.T
+	both       *natstest.SitesT
+	names      subjects.Names
+	east, west site.Store
+}
+
+func newPlaces(t *testing.T) *places {
+	t.Helper()
+	names := natstest.Names(t)
+	p := &places{t: t, both: natstest.Sites(t, 1, names), names: names}
+	_, js := natstest.Connect(t, p.both.East.URLs())
+	p.east = site.NewStore(js, names)
+	_, js = natstest.Connect(t, p.both.West.URLs())
+	p.west = site.NewStore(js, names)
+	east := site.Linked("east", "west", time.Now())
+	p.save(p.east, east)
+	p.save(p.west, site.Joined("west", east, time.Now()))
+	natstest.Eventually(t, natstest.Patience, "the sites are connected", func() bool {
+		record, err := p.east.Peer(t.Context(), "west")
+		return err == nil && record != nil
+	})
+	return p
+}
+
+// save stores what a site is from now on.
+func (p *places) save(store site.Store, record *site.Record) {
+	p.t.Helper()
+	_, revision, err := store.Load(p.t.Context())
+	require.NoError(p.t, err)
+	require.NoError(p.t, store.Save(p.t.Context(), record, revision, 1))
+}
+
+// overtake lets west take over by force. No role replication tells east.
+func (p *places) overtake() *site.Record {
+	p.t.Helper()
+	west, _, err := p.west.Load(p.t.Context())
+	require.NoError(p.t, err)
+	next, err := site.Failover(west, nil, time.Now())
+	require.NoError(p.t, err)
+	p.save(p.west, next)
+	return next
+}
+
+// run runs roles at east until the test ends. Each time they begin is sent on the first channel, and each time they end on the second.
+func (p *places) run() (health *probe.Health, begun, ended <-chan struct{}) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	conn, err := roles.Connect(ctx, natstest.Logger(p.t), "test", func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect(p.both.East.URLs(), append(options, nats.MaxReconnects(-1))...)
+	})
+	require.NoError(p.t, err)
+	health = probe.NewHealth(ctx, "generator")
+	begins, ends, over := make(chan struct{}, 100), make(chan struct{}, 100), make(chan error, 1)
+	role := roles.AtSite(natstest.Logger(p.t), health, conn, p.names, func(ctx context.Context, elsewhere *site.Elsewhere) error {
+		assert.Nil(p.t, elsewhere)
+		begins <- struct{}{}
+		<-ctx.Done()
+		ends <- struct{}{}
+		return nil
+	})
+	go func() { over <- role.Run(ctx) }()
+	p.t.Cleanup(func() {
+		cancel()
+		assert.NoError(p.t, <-over)
+		conn.Close()
+	})
+	return health, begins, ends
+}
+
+// waitsFor waits until the roles wait for something.
+func (p *places) waitsFor(health *probe.Health, what string) {
+	p.t.Helper()
+	natstest.Eventually(p.t, natstest.Patience, "the roles wait for "+what, func() bool { return strings.Contains(fmt.Sprint(health.Report()), what) })
+}
+
+// TestASiteAsksBeforeItBegins: roles that begin at a site that was taken over meanwhile, as after its loss, do nothing, also before the role replication has
+// learned it.
+func TestASiteAsksBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	p := newPlaces(t)
+	taken := p.overtake()
+	health, begun, _ := p.run()
+	p.waitsFor(health, "west, which takes over")
+	taken.Cuts = map[string]uint64{"a stream": 1}
+	p.save(p.west, taken)
+	p.waitsFor(health, "west, which has taken over")
+	require.Empty(t, begun)
+	p.save(p.west, site.Joined("west", &site.Record{Site: "east", Term: 1}, time.Now()))
+	<-begun
+}
+
+// TestASiteBeginsAlone: roles begin although the other site does not answer.
+func TestASiteBeginsAlone(t *testing.T) {
+	t.Parallel()
+	p := newPlaces(t)
+	p.both.Cut()
+	_, begun, _ := p.run()
+	<-begun
+}
+
+// TestASiteThatWasAway: roles that could not reach NATS for so long that their site may have been taken over end, and ask before they go on.
+func TestASiteThatWasAway(t *testing.T) {
+	t.Parallel()
+	p := newPlaces(t)
+	health, begun, ended := p.run()
+	<-begun
+	p.both.East.Shutdown()
+	<-ended
+	taken := p.overtake()
+	taken.Cuts = map[string]uint64{"a stream": 1}
+	p.save(p.west, taken)
+	p.both.East.Start()
+	p.waitsFor(health, "west, which has taken over")
+	require.Empty(t, begun)
+}
 
 // TestASiteThatChangesDuringAStart: what a start says that is broken off does not end the process.
 func TestASiteThatChangesDuringAStart(t *testing.T) {

@@ -99,6 +99,20 @@ func (r *Record) outranks(other *Record) bool {
 	return r.Term > other.Term || r.Term == other.Term && r.Site > other.Site
 }
 
+// Displaced says what the other site has done without this one, which has worked until now: then its roles must not begin. peer is the record of
+// that site, nil if it has none. The text is empty if this site may go on.
+func (r *Record) Displaced(peer *Record) string {
+	switch {
+	case peer == nil || peer.Peer != r.Site || peer.Site != r.Peer:
+		return ""
+	case peer.outranks(r):
+		return "has taken over"
+	case peer.State == Promoting && peer.Forced && peer.Term > r.Term:
+		return "takes over"
+	}
+	return ""
+}
+
 // Shared returns the last sequence of a stream up to which a site has the same as another one that outranks it. If both have left the same
 // term, they have the same up to the earlier of their cuts.
 func (r *Record) Shared(with *Record, stream string) uint64 {

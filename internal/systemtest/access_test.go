@@ -101,6 +101,23 @@ func TestReplicationMay(t *testing.T) {
 	}
 }
 
+// TestServiceMayAskTheOtherSite: the permissions of deploy/nats let the roles ask another site for its record, and for nothing else.
+func TestServiceMayAskTheOtherSite(t *testing.T) {
+	f := newFence(t)
+	conn, js, refused := f.connect("service")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := site.NewStore(js, subjects.Default()).Peer(ctx, "west")
+	require.ErrorIs(t, err, nats.ErrNoResponders, "it was asked, and there is no such site")
+	require.Empty(t, refused)
+	for _, subject := range []string{
+		"$JS.west.API.STREAM.MSG.GET.KV_carillon-state-0", "$JS.west.API.STREAM.DELETE.KV_carillon-site", "$JS.west.API.STREAM.INFO.KV_carillon-site",
+	} {
+		require.NoError(t, conn.Publish(subject, nil))
+		require.ErrorIs(t, <-refused, nats.ErrPermissionViolation, subject)
+	}
+}
+
 // TestServiceMayArchive: the permissions of deploy/nats are enough for the archive of the installation, and for no other bucket.
 func TestServiceMayArchive(t *testing.T) {
 	f := newFence(t)

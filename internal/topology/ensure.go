@@ -38,7 +38,7 @@ func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s
 	if err := s.validate(); err != nil {
 		return Facts{}, err
 	}
-	if err := checkServer(ctx, js); err != nil {
+	if err := Await(ctx, js); err != nil {
 		return Facts{}, err
 	}
 	if err := checkSite(ctx, js, names); err != nil {
@@ -63,8 +63,9 @@ func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s
 	}
 }
 
-// checkServer makes sure that the server can do what is needed, before anything is created on it.
-func checkServer(ctx context.Context, js jetstream.JetStream) error {
+// Await waits until JetStream answers, and makes sure that the server can do what is needed. The error has CodeFailedPrecondition if it cannot, and
+// CodeUnavailable if ctx ends before it answers.
+func Await(ctx context.Context, js jetstream.JetStream) error {
 	return retry(ctx, "JetStream to answer", func(ctx context.Context) error {
 		conn := js.Conn()
 		info, err := js.AccountInfo(ctx)
