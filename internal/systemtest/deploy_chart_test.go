@@ -42,6 +42,10 @@ func everything() values {
 			"enabled": true, "tls": values{"certSecret": "console"}, "traceURL": "https://jaeger.example/trace/{trace}",
 			"ingress": values{"enabled": true, "host": "console.example", "tlsSecret": "names", "className": "nginx"},
 		},
+		"replication": values{
+			"enabled": true, "credentials": values{"secret": "replication", "inboxPrefix": "_INBOX_replication"},
+			"tls": values{"certSecret": "replication-cert"},
+		},
 	}
 }
 
@@ -98,6 +102,9 @@ type podTemplate struct {
 			Claim struct {
 				Name string `yaml:"claimName"`
 			} `yaml:"persistentVolumeClaim"`
+			Secret struct {
+				Name string `yaml:"secretName"`
+			} `yaml:"secret"`
 		} `yaml:"volumes"`
 	} `yaml:"spec"`
 }
@@ -171,7 +178,7 @@ func TestChart(t *testing.T) {
 			all := chartObjects(t, over)
 			processes := 9
 			if name == "everything" {
-				processes++ // the console
+				processes += 2 // the console and replication
 			}
 			require.Len(t, all["Deployment"], processes)
 			assert.Len(t, all["PodDisruptionBudget"], processes)
@@ -312,6 +319,33 @@ func TestArchivalOfTheChart(t *testing.T) {
 	assert.Equal(t, egress(plain)+1, egress(every), "the store of a cloud is elsewhere")
 }
 
+// TestReplicationOfTheChart: the role replication runs only if it is asked for, and never as the user of the other roles, who may not remove streams.
+func TestReplicationOfTheChart(t *testing.T) {
+	t.Parallel()
+	role := func(o object) bool { return o.Metadata.Labels["app.kubernetes.io/component"] == "replication" }
+	require.False(t, slices.ContainsFunc(chartObjects(t, values{})["Deployment"], role))
+	every := chartObjects(t, everything())
+	i := slices.IndexFunc(every["Deployment"], role)
+	require.GreaterOrEqual(t, i, 0)
+	one := every["Deployment"][i]
+	assert.Equal(t, 2, one.Spec.Replicas, "nothing scales it")
+	assert.Equal(t, []string{"replication"}, one.deployable().args)
+	assert.Equal(t, "_INBOX_replication", one.deployable().env["CARILLON_INBOX_PREFIX"])
+	var secrets []string
+	for _, volume := range one.Spec.Template.Spec.Volumes {
+		secrets = append(secrets, volume.Secret.Name)
+	}
+	assert.Subset(t, secrets, []string{"replication", "replication-cert"})
+
+	service := values{"credentials": values{"kind": "user", "secret": "service", "inboxPrefix": "_INBOX_service"}}
+	_, err := tryChart(t, values{"nats": service, "replication": values{"enabled": true}})
+	require.ErrorContains(t, err, "replication.credentials.secret: ")
+	without := chartObjects(t, values{"nats": service, "replication": values{"enabled": true, "credentials": values{"secret": "replication"}}})
+	i = slices.IndexFunc(without["Deployment"], role)
+	require.GreaterOrEqual(t, i, 0)
+	assert.NotContains(t, without["Deployment"][i].deployable().env, "CARILLON_INBOX_PREFIX", "that of the other roles is no default")
+}
+
 // selectedBy are the components that objects select.
 func selectedBy(objects []object) (components []string) {
 	for _, o := range objects {
@@ -386,6 +420,7 @@ func TestChartValues(t *testing.T) {
 	require.NoError(t, validate(everything()))
 	for name, wrong := range map[string]values{
 		"no such value":            {"replica": 3},
+		"account of replication":   {"replication": values{"credentials": values{"jsAPIPrefix": "js.carillon.API"}}},
 		"no such role":             {"roles": values{"scheduler": values{}}},
 		"no such value of a role":  {"roles": values{"frontend": values{"replica": 3}}},
 		"a worker without a queue": {"workers": values{"reports": values{"namespace": "default"}}},

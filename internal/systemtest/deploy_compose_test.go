@@ -1,12 +1,15 @@
 package systemtest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -40,6 +43,7 @@ type composeService struct {
 	Environment     map[string]string `yaml:"environment"`
 	Restart         string            `yaml:"restart"`
 	Networks        []string          `yaml:"networks"`
+	Profiles        []string          `yaml:"profiles"`
 	Ports           []string          `yaml:"ports"`
 	Volumes         []string          `yaml:"volumes"`
 	StopGracePeriod time.Duration     `yaml:"stop_grace_period"`
@@ -63,13 +67,17 @@ type composeBuild struct {
 	Dockerfile string `yaml:"dockerfile"`
 }
 
-// readCompose reads the file with the variables of example.env.
-func readCompose(t *testing.T) (composeFile, map[string]string) {
+// readCompose reads the file with the variables of example.env, and with those of one of two sites, if there are any.
+func readCompose(t *testing.T, site map[string]string) (composeFile, map[string]string) {
 	t.Helper()
 	example := readEnv(t, deployDir, "compose/example.env")
-	text := regexp.MustCompile(`\$\{(\w+):\?[^}]*\}`).ReplaceAllStringFunc(
+	maps.Copy(example, site)
+	text := regexp.MustCompile(`\$\{(\w+):([?-])([^}]*)\}`).ReplaceAllStringFunc(
 		readFile(t, deployDir, "compose/docker-compose.yml"), func(found string) string {
-			name, _, _ := strings.Cut(found[2:], ":")
+			name, otherwise, _ := strings.Cut(found[2:len(found)-1], ":")
+			if otherwise[0] == '-' {
+				return cmp.Or(example[name], otherwise[1:])
+			}
 			require.NotEmpty(t, example[name], "example.env says nothing of %s", name)
 			return example[name]
 		})
@@ -100,10 +108,10 @@ func readEnv(t *testing.T, path ...string) map[string]string {
 	return env
 }
 
-// deployables are the processes of Carillon in the file, each as often as it is to run.
-func (f composeFile) deployables() (all []deployable) {
+// deployables are the processes of Carillon in the file, each as often as it is to run, with those of profiles.
+func (f composeFile) deployables(profiles ...string) (all []deployable) {
 	for name, service := range f.Services {
-		if service.Build.Context == "" {
+		if service.Build.Context == "" || len(service.Profiles) > 0 && !slices.Equal(service.Profiles, profiles) {
 			continue
 		}
 		for i := range service.Deploy.Replicas {
@@ -118,16 +126,17 @@ func (f composeFile) deployables() (all []deployable) {
 // TestComposeFile checks what can be seen without running it.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
-	file, _ := readCompose(t)
+	file, _ := readCompose(t, nil)
 	roles := map[string]int{}
-	for _, d := range file.deployables() {
+	for _, d := range file.deployables("sites") {
 		roles[d.role()]++
 		requireDocumented(t, d)
 		if d.role() == "console" {
 			assert.Equal(t, "nats", d.env["CARILLON_CONSOLE_AUTH"], "people log in")
 		}
 	}
-	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "archival": 2, "gateway": 1, "console": 1, "worker": 2}, roles)
+	assert.Len(t, file.deployables(), len(file.deployables("sites"))-2, "without two sites there is no replication")
+	assert.Equal(t, map[string]int{"frontend": 2, "generator": 2, "invoker": 2, "backfiller": 2, "history": 2, "matching": 2, "archival": 2, "gateway": 1, "console": 1, "worker": 2, "replication": 2}, roles)
 	for name, service := range file.Services {
 		t.Run(name, func(t *testing.T) { service.check(t, file) })
 	}
@@ -187,8 +196,8 @@ func TestComposeRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three servers and fifteen processes")
 	}
-	file, example := readCompose(t)
-	urls := startComposeNATS(t, file)
+	file, example := readCompose(t, nil)
+	urls := startComposeNATS(t, file, nil)
 	var traces atomic.Int64
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/traces" {
@@ -219,11 +228,15 @@ func TestComposeRuns(t *testing.T) {
 	}
 }
 
-// startComposeNATS runs the three servers, and returns their URLs when they are a cluster.
-func startComposeNATS(t *testing.T, file composeFile) string {
+// startComposeNATS runs the three servers, and returns their URLs when they are a cluster. leaves are the addresses on which the servers of one site wait for those of the
+// other one, by where the file says that they are found.
+func startComposeNATS(t *testing.T, file composeFile, leaves map[string]string) string {
 	t.Helper()
 	var all []*server.Server
-	routes := map[string]string{}
+	routes := maps.Clone(leaves)
+	if routes == nil {
+		routes = map[string]string{}
+	}
 	ports := map[string]int{}
 	for i := range 3 {
 		name := "nats-" + strconv.Itoa(i+1)
@@ -235,6 +248,9 @@ func startComposeNATS(t *testing.T, file composeFile) string {
 		o := composeNATSOptions(t, file.Services[name], routes)
 		assert.Equal(t, name, o.ServerName)
 		o.Cluster.Host, o.Cluster.Port = "127.0.0.1", port
+		if o.LeafNode.Port != 0 {
+			o.LeafNode.Host, o.LeafNode.Port = leafAddress(t, file.Services[name], leaves)
+		}
 		s, err := server.NewServer(o)
 		require.NoError(t, err)
 		t.Cleanup(func() {
@@ -262,16 +278,23 @@ func startComposeNATS(t *testing.T, file composeFile) string {
 // composeNATSOptions reads the configuration as the server of a service does, with its variables, and checks it.
 func composeNATSOptions(t *testing.T, service composeService, routes map[string]string) *server.Options {
 	t.Helper()
-	var text strings.Builder
-	for name, value := range service.Environment {
-		for theirs, ours := range routes {
-			value = strings.Replace(value, theirs, ours, 1)
-		}
-		fmt.Fprintf(&text, "%s: %q\n", name, value) // a definition in the file replaces the variable of the environment
-	}
-	text.WriteString(readFile(t, deployDir, "compose/nats.conf"))
 	path := filepath.Join(t.TempDir(), "nats.conf")
-	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	for _, volume := range service.Volumes {
+		source, target, _ := strings.Cut(strings.TrimSuffix(volume, ":ro"), ":/etc/nats/")
+		if target == "" {
+			continue
+		}
+		own := readFile(t, deployDir, "compose", source)
+		for name, value := range service.Environment {
+			for theirs, ours := range routes {
+				value = strings.Replace(value, theirs, ours, 1)
+			}
+			if regexp.MustCompile(`\$` + name + `\b`).MatchString(own) {
+				own = fmt.Sprintf("%s: %q\n%s", name, value, own) // a definition in the file replaces the variable of the environment
+			}
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), target), []byte(own), 0o600))
+	}
 	o, err := server.ProcessConfigFile(path)
 	require.NoError(t, err)
 

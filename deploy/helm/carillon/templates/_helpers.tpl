@@ -55,6 +55,10 @@ The parts of an installation, as YAML: for each its role, and its values over th
 {{- $console := dict "replicas" .Values.console.replicas "resources" .Values.console.resources "extraEnv" .Values.console.extraEnv }}
 {{- $_ := set $parts "console" (mustMergeOverwrite (deepCopy $root.Values.defaults) $console (dict "role" "console" "autoscaling" (dict "enabled" false))) }}
 {{- end }}
+{{- if .Values.replication.enabled }}
+{{- $replication := dict "replicas" .Values.replication.replicas "resources" .Values.replication.resources "extraEnv" .Values.replication.extraEnv }}
+{{- $_ := set $parts "replication" (mustMergeOverwrite (deepCopy $root.Values.defaults) $replication (dict "role" "replication" "autoscaling" (dict "enabled" false))) }}
+{{- end }}
 {{- range $name, $values := .Values.workers }}
 {{- $part := mustMergeOverwrite (deepCopy $root.Values.defaults) $values (dict "role" "worker") }}
 {{- $_ := set $parts (printf "worker-%s" $name) $part }}
@@ -69,6 +73,12 @@ Who a part is to NATS.
 {{- $who := .root.Values.nats.credentials }}
 {{- if eq .part.role "worker" }}
 {{- $who = mustMergeOverwrite (deepCopy $who) .part.credentials }}
+{{- else if eq .part.role "replication" }}
+{{- /* The Secret of the other roles is no default: they may not remove streams. */}}
+{{- $who = mustMergeOverwrite (dict "kind" $who.kind "secret" "" "inboxPrefix" "") .root.Values.replication.credentials }}
+{{- if ne $who.kind "none" }}
+{{- $_ := required "replication.credentials.secret: name the Secret of a NATS user that may remove streams" $who.secret }}
+{{- end }}
 {{- end }}
 {{- if ne $who.kind "none" }}
 {{- $_ := required "nats.credentials.secret: name the Secret" $who.secret }}
