@@ -25,7 +25,7 @@ const (
 	maxSignals = 10000
 	// maxBuffered and maxBufferedBytes are how much may wait for the end of a workflow task. It must fit into one entry together with what ends the
 	// task, also if the NATS server accepts only 1 MB.
-	maxBuffered      = 100
+	maxBuffered      = 1000
 	maxBufferedBytes = 512 << 10
 	// maxText is how many bytes an ID or a name in a command may have.
 	maxText = 1000
