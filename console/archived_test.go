@@ -19,8 +19,8 @@ func (s *shop) archives(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// onlyArchived runs an order that fails, waits until it is in the archive, and deletes it.
-func (s *shop) onlyArchived(t *testing.T, id string) {
+// onlyArchived runs an order that fails, waits until it is in the archive, and deletes it. It returns the path of its page.
+func (s *shop) onlyArchived(t *testing.T, id string) (page string) {
 	t.Helper()
 	s.begin(t, orders, id, "never")
 	s.awaitStatus(t, id, enums.WORKFLOW_EXECUTION_STATUS_FAILED)
@@ -29,12 +29,17 @@ func (s *shop) onlyArchived(t *testing.T, id string) {
 		found, err := service.ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{
 			Namespace: "default", Query: "WorkflowId = '" + id + "'",
 		})
-		return err == nil && len(found.Executions) == 1
+		if err != nil || len(found.Executions) != 1 {
+			return false
+		}
+		page = "/ns/default/archived/" + id + "/" + found.Executions[0].GetExecution().GetRunId()
+		return true
 	})
 	_, err := service.DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &common.WorkflowExecution{WorkflowId: id},
 	})
 	require.NoError(t, err)
+	return page
 }
 
 // TestArchivedExecutions: the archive of a namespace is listed and searched, and an execution that is only there has its page, with its history.
@@ -43,14 +48,11 @@ func TestArchivedExecutions(t *testing.T) {
 	s := visitShop(t)
 	s.open("/ns/default/archived").shows(t, "Archived executions", "not configured for archival")
 	s.archives(t)
-	s.onlyArchived(t, "gone")
+	one := s.onlyArchived(t, "gone")
 	list := s.open("/ns/default/archived")
 	list.shows(t, "gone", "Failed")
 	s.open("/ns/default/archived?query=WorkflowType+%3D+%27Other%27").shows(t, "No archived execution is found.")
 	s.open("/ns/default/archived?query=nonsense").shows(t, "invalid query")
-	found, err := s.sdk.WorkflowService().ListArchivedWorkflowExecutions(t.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: "default"})
-	require.NoError(t, err)
-	one := "/ns/default/archived/gone/" + found.Executions[0].GetExecution().GetRunId()
 	for _, address := range []string{one, one + "?order=oldest&timeline=table"} {
 		s.open(address).shows(t, "This is what the archive has of it.", "the card is stolen", "WorkflowExecutionFailed", "Archived executions")
 		require.NotContains(t, s.open(address).body, ">Reset<")

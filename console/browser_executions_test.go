@@ -189,10 +189,10 @@ func TestPagesOfExecutionsAreAccessible(t *testing.T) {
 	s.awaitState(t, "open", "charged")
 	s.awaitStatus(t, "failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED)
 	s.archives(t)
-	s.onlyArchived(t, "archived")
+	archived := s.onlyArchived(t, "archived")
 	job := "/ns/default/batches/j"
 	s.submit("/ns/default/new-batch?query=WorkflowId+%3D+%27none%27", url.Values{"operation": {"cancel"}, "reason": {"r"}, "request": {"j"}}).shows(t, "Batch operation")
-	s.areAccessible(t, of, axe, "/ns/default/executions", "/ns/default/executions?query=nonsense", "/ns/default/archived", "/ns/default/archived?query=nonsense", open, open+"?order=oldest&timeline=table", failed, lonely,
+	s.areAccessible(t, of, axe, "/ns/default/executions", "/ns/default/executions?query=nonsense", "/ns/default/archived", "/ns/default/archived?query=nonsense", open, open+"?order=oldest&timeline=table", failed, lonely, archived, archived+"?order=oldest&timeline=table",
 		open+"/signal", open+"/reset", lonely+"/query", "/ns/default/new-execution", "/ns/default/new-batch?query=WorkflowType+%3D+%27Order%27", "/ns/default/batches", job,
 		"/ns/default/task-queues", "/ns/default/task-queues/orders", "/ns/default/task-queues/nobody")
 }
