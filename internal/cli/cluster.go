@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -51,21 +49,12 @@ func (a *app) callCluster(ctx context.Context, call func(context.Context, jetstr
 // clusterFacts reads the settings that all processes of the installation share. Unlike topology.Ensure it creates nothing: a wrong prefix
 // is more likely than a new installation.
 func (a *app) clusterFacts(ctx context.Context, js jetstream.JetStream) (topology.Facts, error) {
-	name := a.global.names.ClusterBucket()
-	bucket, err := js.KeyValue(ctx, name)
-	var entry jetstream.KeyValueEntry
-	if err == nil {
-		entry, err = bucket.Get(ctx, topology.FactsKey)
-	}
-	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
-		return topology.Facts{}, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no bucket %s: no installation has this prefix", name)
+	facts, err := topology.Read(ctx, js, a.global.names)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return facts, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no bucket %s: no installation has this prefix", a.global.names.ClusterBucket())
 	}
 	if err != nil {
-		return topology.Facts{}, fmt.Errorf("read the facts of the installation: %w", err)
-	}
-	var facts topology.Facts
-	if err := json.Unmarshal(entry.Value(), &facts); err != nil || facts.Shards < 1 {
-		return facts, fmt.Errorf("the bucket %s does not hold the facts of an installation", name)
+		return facts, fmt.Errorf("read the facts of the installation: %w", err)
 	}
 	if facts.FormatVersion != topology.FormatVersion {
 		return facts, schedule.Errorf(schedule.CodeFailedPrecondition,
