@@ -167,10 +167,11 @@ func TestChartAtTwoSites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two servers and ten processes")
 	}
-	leaf := quietPort(t)
+	leaf, ca := quietPort(t), natstest.NewAuthority(t)
+	ca.Issue("server")
 	var sites []*deployedSite
 	for _, name := range []string{"east", "west"} {
-		url := startChartNATS(t, name, leaf)
+		url := startChartNATS(t, name, leaf, ca)
 		over := values{
 			"installation": values{"replicas": 1},
 			"nats":         values{"credentials": values{"kind": "user", "secret": "carillon-service", "inboxPrefix": "_INBOX_service"}},
@@ -197,8 +198,9 @@ func TestChartAtTwoSites(t *testing.T) {
 	requireHandover(t, sites[0], sites[1])
 }
 
-// startChartNATS runs one NATS server as the official chart configures those of a site. leaf is the port at which the first site waits for the second one.
-func startChartNATS(t *testing.T, site string, leaf int) (url string) {
+// startChartNATS runs one NATS server as the official chart configures those of a site. leaf is the port at which the first site waits for the second one, with a certificate of
+// an authority.
+func startChartNATS(t *testing.T, site string, leaf int, ca *natstest.Authority) (url string) {
 	t.Helper()
 	all := values{}
 	for _, file := range []string{"nats-values.yaml", "nats-" + site + "-values.yaml"} {
@@ -210,14 +212,20 @@ func startChartNATS(t *testing.T, site string, leaf int) (url string) {
 	conf := config["merge"].(values)
 	conf["jetstream"] = merged(config["jetstream"].(values)["merge"].(values), values{"store_dir": t.TempDir(), "sync_interval": "2m"}) // the disk of a test is slow
 	if leafnodes, ok := config["leafnodes"].(values); ok {
-		assert.Equal(t, true, leafnodes["tls"].(values)["enabled"], "passwords pass between the sites")
-		conf["leafnodes"] = merged(leafnodes["merge"].(values), values{"listen": fmt.Sprintf("127.0.0.1:%d", leaf), "no_advertise": true})
+		require.Equal(t, true, leafnodes["tls"].(values)["enabled"], "a password passes between the sites")
+		conf["leafnodes"] = merged(leafnodes["merge"].(values), values{
+			"listen": fmt.Sprintf("127.0.0.1:%d", leaf), "no_advertise": true,
+			"tls": values{"cert_file": ca.Path("server.pem"), "key_file": ca.Path("server.key")},
+		})
+	} else {
+		remote := conf["leafnodes"].(values)["remotes"].([]any)[0].(values)
+		remote["tls"] = values{"ca_file": ca.Path("ca.pem")}
 	}
 	var text bytes.Buffer
 	for name := range all["container"].(values)["env"].(values) {
 		value := "secret"
 		if name == "CARILLON_EAST" {
-			value = fmt.Sprintf("nats-leaf://site:secret@127.0.0.1:%d", leaf)
+			value = fmt.Sprintf("tls://site:secret@127.0.0.1:%d", leaf)
 		}
 		fmt.Fprintf(&text, "%s: %q\n", name, value)
 	}
