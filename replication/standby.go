@@ -20,8 +20,6 @@ import (
 const (
 	// pageSize is how many messages of a stream are read at once.
 	pageSize = 256
-	// repairRounds is how often a takeover looks for what is inconsistent. What is left then, the pools repair in their own time.
-	repairRounds = 5
 	// floorsAfter is how long a standby does not ask for the floors after it has stored them: until a few looks before internal/site stores them again, each minute.
 	floorsAfter = 55 * time.Second
 )
@@ -328,28 +326,33 @@ func (s streams) isMark(stream, subject string) bool {
 	return subject == s.names.Fenced(stream) || s.names.IsAnchor(subject)
 }
 
-// repair makes again what the mirrors cannot have. No pool runs meanwhile, but at a review.
+// repair makes again what the mirrors cannot have, before the pools begin; or, at a review, what is still inconsistent when they have run for a while. What is left then, the pools
+// repair in their own time.
 func (s *Service) repair(ctx context.Context, action site.Action) (site.Seen, error) {
 	checker, err := s.checker(ctx, action)
 	if err != nil {
 		return site.Seen{}, err
 	}
 	defer checker.Close()
-	began := s.config.Now()
-	for range repairRounds {
-		report, err := checker.Check(ctx, "", true)
-		if err != nil {
-			return site.Seen{}, err
-		}
-		open := report.Open()
-		s.log.InfoContext(ctx, "repaired after a takeover", "action", action, "schedules", report.Schedules, "workflows", report.Workflows,
-			"repaired", len(report.Findings)-open, "left", open, "took", s.config.Now().Sub(began).Round(time.Millisecond))
-		if open == 0 {
-			break
-		}
+	began, done := s.config.Now(), consistency.Rebuilt{}
+	if action == site.Repair {
+		done, err = checker.Rebuild(ctx)
+	} else {
+		var report consistency.Report
+		report, err = checker.Check(ctx, "", true)
+		left := report.Open()
+		done = consistency.Rebuilt{Schedules: report.Schedules, Workflows: report.Workflows, Repaired: len(report.Findings) - left, Left: left}
 	}
+	if err != nil {
+		return site.Seen{}, err
+	}
+	s.log.InfoContext(ctx, "repaired after a takeover", "action", action, "schedules", done.Schedules, "workflows", done.Workflows,
+		"repaired", done.Repaired, "left", done.Left, "took", s.config.Now().Sub(began).Round(time.Millisecond))
 	return site.Seen{Done: action}, nil
 }
+
+// mends reports whether a takeover mends a finding: if it may have caused it, and if nobody has to decide. A hand-off is lost with the site that was on it.
+func mends(f *consistency.Finding) bool { return f.Automatic() || f.Kind == consistency.HandOffLost }
 
 // checker returns the checker for a repair, which the caller must close.
 func (s *Service) checker(ctx context.Context, action site.Action) (*consistency.Checker, error) {
@@ -358,7 +361,7 @@ func (s *Service) checker(ctx context.Context, action site.Action) (*consistency
 		return nil, err
 	}
 	config := consistency.Config{
-		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Rebuilt: true, Identity: subjects.RoleReplication,
+		JS: s.config.JS, Names: s.config.Names, Shards: facts.Shards, Pause: s.config.ConfirmAfter, Rebuilt: true, Mends: mends, Identity: subjects.RoleReplication,
 		Logger: s.log, Now: s.config.Now,
 	}
 	if action == site.Review {

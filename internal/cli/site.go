@@ -167,6 +167,8 @@ func lookText(look *replication.Look) (lines []string) {
 		lines = append(lines, "the standby has no mirror yet of "+strings.Join(look.Missing, ", "))
 	case look.Behind == nil:
 		lines = append(lines, "how far the standby is, is not known")
+	case behind == 0 && !hadEverything(look):
+		lines = append(lines, "the standby lacks no entry, and has yet to note it: until then, a failover needs --force")
 	case behind == 0:
 		lines = append(lines, "the standby has everything")
 	default:
@@ -179,6 +181,14 @@ func lookText(look *replication.Look) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s here: carillon site diverged lists them", counted(look.Diverged, "diverged message", "diverged messages")))
 	}
 	return lines
+}
+
+// hadEverything reports whether the site that is the standby knows that it has had everything.
+func hadEverything(look *replication.Look) bool {
+	if look.Here.State == site.Standby {
+		return look.Here.Complete
+	}
+	return look.There.Complete
 }
 
 func counted(n uint64, one, many string) string {

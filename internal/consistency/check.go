@@ -44,7 +44,9 @@ type Config struct {
 	Pause time.Duration
 	// Rebuilt says that the streams of tasks and delayed messages were made anew, and that no pool has run since: nothing is on its way that they do not have.
 	Rebuilt bool
-	// Concurrency is how many schedules are looked at in parallel. Default: [DefaultConcurrency].
+	// Mends says which findings are mended. Default: all that can be.
+	Mends func(*Finding) bool
+	// Concurrency is how many schedules or workflows are looked at, and mended, in parallel. Default: [DefaultConcurrency].
 	Concurrency int
 	// Identity names the caller in the events of replayed messages.
 	Identity string
@@ -63,6 +65,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Pause <= 0 {
 		c.Pause = DefaultPause
+	}
+	if c.Mends == nil {
+		c.Mends = func(*Finding) bool { return true }
 	}
 	if c.Concurrency <= 0 {
 		c.Concurrency = DefaultConcurrency
@@ -203,11 +208,14 @@ func (c *Checker) review(ctx context.Context, findings []Finding) error {
 
 // review notes which findings are gone and which remain, perhaps in another state. The next repair is based on that state.
 func review(findings, remaining []Finding) {
+	left := make(map[fault]*Finding, len(remaining))
+	for i := range slices.Backward(remaining) { // the first one counts
+		left[remaining[i].fault()] = &remaining[i]
+	}
 	for i := range findings {
 		f := &findings[i]
-		j := slices.IndexFunc(remaining, f.concerns)
-		if f.Repaired = j < 0; !f.Repaired {
-			now := &remaining[j]
+		now := left[f.fault()]
+		if f.Repaired = now == nil; !f.Repaired {
 			f.What, f.evidence, f.mend, f.stray, f.task = now.What, now.evidence, now.mend, now.stray, now.task
 		}
 		switch {
@@ -219,15 +227,27 @@ func review(findings, remaining []Finding) {
 	}
 }
 
-// mendAll repairs findings. It begins with findings whose record is written or removed, because a generator that another repair wakes may
-// write the same record.
+// mendAll repairs findings, in parallel for different schedules and workflows. It begins with findings whose record is written or removed, because a generator that another
+// repair wakes may write the same record.
 func (c *Checker) mendAll(ctx context.Context, findings []Finding) {
 	for _, records := range []bool{true, false} {
+		of := map[schedule.Key][]*Finding{}
 		for i := range findings {
-			if changesRecord(findings[i].mend) == records {
-				c.mend(ctx, &findings[i])
+			if f := &findings[i]; f.mend != nil && changesRecord(f.mend) == records {
+				of[f.Key()] = append(of[f.Key()], f)
 			}
 		}
+		var group errgroup.Group
+		group.SetLimit(c.config.Concurrency)
+		for _, of := range of {
+			group.Go(func() error {
+				for _, f := range of {
+					c.mend(ctx, f)
+				}
+				return nil
+			})
+		}
+		_ = group.Wait() // none fails: a finding has its own problem
 	}
 }
 
@@ -241,7 +261,7 @@ func changesRecord(m mend) bool {
 
 // mend repairs a finding, if that is possible.
 func (c *Checker) mend(ctx context.Context, f *Finding) {
-	if f.mend == nil || f.Repaired {
+	if f.mend == nil || f.Repaired || !c.config.Mends(f) {
 		return
 	}
 	if err := f.mend.carryOut(ctx, &c.mender, f.Key()); err != nil {

@@ -31,6 +31,8 @@ type executionLook struct {
 	*Checker
 	// fresh says that the leaders of the streams are asked. That is slower, and sees everything that has been acknowledged.
 	fresh bool
+	// take gets what was found, again and again; it may be nil. Then all of it is collected in found.
+	take func(ctx context.Context, found []Finding)
 
 	count int
 	found []Finding
@@ -53,19 +55,39 @@ func (c *Checker) newLook(fresh bool) *executionLook {
 
 // lookAtExecutions looks at all executions of a namespace for the first time, on any replica. An empty namespace means all.
 func (c *Checker) lookAtExecutions(ctx context.Context, namespace string) (int, []Finding, error) {
-	if c.reader.journals == nil {
-		return 0, nil, nil
+	l := c.newLook(false)
+	err := l.all(ctx, namespace)
+	return l.count, l.found, err
+}
+
+// all looks at all executions of a namespace.
+func (l *executionLook) all(ctx context.Context, namespace string) error {
+	if l.reader.journals == nil {
+		return nil
 	}
-	l, known := c.newLook(false), newKeySet()
-	for shard := range c.config.Shards {
+	known := newKeySet()
+	for shard := range l.config.Shards {
 		if err := l.shard(ctx, shard, namespace, known); err != nil {
-			return 0, nil, fmt.Errorf("consistency: look at the executions of shard %d: %w", shard, err)
+			return fmt.Errorf("consistency: look at the executions of shard %d: %w", shard, err)
 		}
 	}
 	if err := l.search(ctx); err != nil {
-		return 0, nil, err
+		return err
 	}
-	return l.count, l.found, l.strays(ctx, namespace, known)
+	l.pass(ctx)
+	if err := l.strays(ctx, namespace, known); err != nil {
+		return err
+	}
+	l.pass(ctx)
+	return nil
+}
+
+// pass passes on what was found.
+func (l *executionLook) pass(ctx context.Context) {
+	if l.take != nil {
+		l.take(ctx, l.found)
+		l.found = nil
+	}
 }
 
 // keySet is a set of keys, of which it keeps hashes alone.
@@ -115,6 +137,7 @@ func (l *executionLook) shard(ctx context.Context, shard int, namespace string, 
 		if err := l.some(ctx, shard, some, floor); err != nil {
 			return err
 		}
+		l.pass(ctx)
 	}
 	return nil
 }
@@ -313,10 +336,12 @@ func (c *Checker) lookAtExecutionsAgain(ctx context.Context, suspects []*Finding
 		return nil, nil
 	}
 	l := c.newLook(true)
-	byShard := map[int][]schedule.Key{}
+	byShard, met := map[int][]schedule.Key{}, map[schedule.Key]bool{}
 	for _, f := range suspects {
-		if shard := c.reader.store.ShardOf(f.Key()); !slices.Contains(byShard[shard], f.Key()) {
-			byShard[shard] = append(byShard[shard], f.Key())
+		if key := f.Key(); !met[key] {
+			met[key] = true
+			shard := c.reader.store.ShardOf(key)
+			byShard[shard] = append(byShard[shard], key)
 		}
 	}
 	for _, shard := range slices.Sorted(maps.Keys(byShard)) {

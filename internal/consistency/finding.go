@@ -103,22 +103,31 @@ func (f *Finding) Key() schedule.Key {
 // Automatic reports whether a [Scrubber] mends the finding.
 func (f *Finding) Automatic() bool { return f.mend != nil && !f.asked }
 
-// same reports whether two looks have found the same thing.
-func (f *Finding) same(other *Finding) bool {
-	return f.concerns(*other) && f.evidence == other.evidence
+// fault is what a finding is about: a kind of fault in one thing. What state that is in does not matter.
+type fault struct {
+	kind                                 Kind
+	namespace, schedule, workflow, about string
 }
 
-// concerns reports whether two looks have found the same kind of fault in the same thing, in any state.
-func (f *Finding) concerns(other Finding) bool {
-	return f.Kind == other.Kind && f.Key() == other.Key() && f.WorkflowID == other.WorkflowID && f.About == other.About
+func (f *Finding) fault() fault {
+	return fault{f.Kind, f.Namespace, f.ScheduleID, f.WorkflowID, f.About}
+}
+
+// evidenceOf returns the states in which each fault was found.
+func evidenceOf(findings []Finding) map[fault][]string {
+	all := make(map[fault][]string, len(findings))
+	for i := range findings {
+		f := &findings[i]
+		all[f.fault()] = append(all[f.fault()], f.evidence)
+	}
+	return all
 }
 
 // moved returns the findings of the second look that the first look found in another state.
-func moved(first, second []Finding) []Finding {
-	var others []Finding
+func moved(first, second []Finding) (others []Finding) {
+	before := evidenceOf(first)
 	for i := range second {
-		same := func(f Finding) bool { return f.same(&second[i]) }
-		if slices.ContainsFunc(first, second[i].concerns) && !slices.ContainsFunc(first, same) {
+		if evidence := before[second[i].fault()]; len(evidence) > 0 && !slices.Contains(evidence, second[i].evidence) {
 			others = append(others, second[i])
 		}
 	}
@@ -126,14 +135,11 @@ func moved(first, second []Finding) []Finding {
 }
 
 // confirmed returns the findings of the second look that the first look found as well.
-func confirmed(first, second []Finding) []Finding {
-	var both []Finding
+func confirmed(first, second []Finding) (both []Finding) {
+	before := evidenceOf(first)
 	for i := range second {
-		for j := range first {
-			if first[j].same(&second[i]) {
-				both = append(both, second[i])
-				break
-			}
+		if slices.Contains(before[second[i].fault()], second[i].evidence) {
+			both = append(both, second[i])
 		}
 	}
 	return both

@@ -328,7 +328,7 @@ func TestMoved(t *testing.T) {
 		require.False(t, findings[i].Repaired, findings[i].Kind)
 		require.Equal(t, stillSo, findings[i].Problem)
 	}
-	require.True(t, findings[0].same(&again[0]), "the next repair is of what there is now")
+	require.Equal(t, findings[0].evidence, again[0].evidence, "the next repair is of what there is now")
 	review(findings, nil)
 	for i := range findings {
 		require.True(t, findings[i].Repaired, findings[i].Kind)
