@@ -22,7 +22,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/presence"
-	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -67,55 +66,6 @@ func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan er
 	js, err := jetstream.New(conn)
 	require.NoError(f.t, err)
 	return conn, js, refused
-}
-
-// TestReplicationMay: the permissions of deploy/nats let the role replication change the streams of its own site, and only ask about those of the other one.
-func TestReplicationMay(t *testing.T) {
-	f := newFence(t)
-	_, service, _ := f.connect("service")
-	names := subjects.Default()
-	_, err := topology.Ensure(t.Context(), service, names, topology.Settings{Shards: 1})
-	require.NoError(t, err)
-	conn, js, refused := f.connect("replication")
-	require.NoError(t, site.NewStore(js, names).Save(t.Context(), site.Linked("east", "west", time.Now()), 0, 1))
-	_, err = js.CreateStream(t.Context(), names.DivergedConfig(1))
-	require.NoError(t, err)
-	config := names.DivergedConfig(1)
-	config.Subjects = []string{names.Fenced(config.Name)}
-	_, err = js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
-	require.NoError(t, js.DeleteStream(t.Context(), config.Name))
-	require.NoError(t, conn.Flush())
-	require.Empty(t, refused)
-	for _, subject := range []string{
-		"$JS.west.API.STREAM.DELETE.CARILLON_EVENTS", "$JS.west.API.STREAM.UPDATE.CARILLON_EVENTS", "$JS.west.API.STREAM.PURGE.CARILLON_EVENTS",
-		"$JS.west.API.STREAM.CREATE.X", "$JS.API.STREAM.RESTORE.CARILLON_EVENTS", "$JS.API.ACCOUNT.PURGE.CARILLON", "$SYS.REQ.SERVER.PING", "elsewhere",
-	} {
-		require.NoError(t, conn.Publish(subject, nil))
-		select {
-		case err := <-refused:
-			require.ErrorIs(t, err, nats.ErrPermissionViolation, subject)
-		case <-time.After(patience):
-			t.Errorf("%s is not refused", subject)
-		}
-	}
-}
-
-// TestServiceMayAskTheOtherSite: the permissions of deploy/nats let the roles ask another site for its record, and for nothing else.
-func TestServiceMayAskTheOtherSite(t *testing.T) {
-	f := newFence(t)
-	conn, js, refused := f.connect("service")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	_, err := site.NewStore(js, subjects.Default()).Peer(ctx, "west")
-	require.ErrorIs(t, err, nats.ErrNoResponders, "it was asked, and there is no such site")
-	require.Empty(t, refused)
-	for _, subject := range []string{
-		"$JS.west.API.STREAM.MSG.GET.KV_carillon-state-0", "$JS.west.API.STREAM.DELETE.KV_carillon-site", "$JS.west.API.STREAM.INFO.KV_carillon-site",
-	} {
-		require.NoError(t, conn.Publish(subject, nil))
-		require.ErrorIs(t, <-refused, nats.ErrPermissionViolation, subject)
-	}
 }
 
 // TestServiceMayArchive: the permissions of deploy/nats are enough for the archive of the installation, and for no other bucket.
