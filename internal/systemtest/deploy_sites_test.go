@@ -145,6 +145,47 @@ func commentedSites(t *testing.T) (sites []map[string]string) {
 	return sites
 }
 
+// TestComposeNeedsAPasswordBetweenSites: the NATS servers of a site do not start without the password between the sites. One site alone needs none.
+func TestComposeNeedsAPasswordBetweenSites(t *testing.T) {
+	alone, _ := readCompose(t, nil)
+	o, err := readComposeNATS(t, alone.Services["nats-1"])
+	require.NoError(t, err)
+	require.Zero(t, o.LeafNode.Port)
+	require.Empty(t, o.LeafNode.Remotes)
+	for _, site := range commentedSites(t) {
+		password := site["CARILLON_LEAF_PASSWORD"]
+		file, _ := readCompose(t, site)
+		o, err := readComposeNATS(t, file.Services["nats-1"])
+		require.NoError(t, err)
+		if site["CARILLON_SITE"] == "east" {
+			require.Equal(t, password, o.LeafNode.Password)
+		} else {
+			there, _ := o.LeafNode.Remotes[0].URLs[0].User.Password()
+			require.Equal(t, password, there)
+		}
+		delete(site, "CARILLON_LEAF_PASSWORD")
+		file, _ = readCompose(t, site)
+		_, err = readComposeNATS(t, file.Services["nats-1"])
+		require.Error(t, err, site["CARILLON_SITE"])
+	}
+}
+
+// readComposeNATS reads the configuration of a service as NATS does in its container: from the mounted files, with the variables in the environment.
+func readComposeNATS(t *testing.T, service composeService) (*server.Options, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, volume := range service.Volumes {
+		source, target, _ := strings.Cut(strings.TrimSuffix(volume, ":ro"), ":/etc/nats/")
+		if target != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, target), []byte(readFile(t, deployDir, "compose", source)), 0o600))
+		}
+	}
+	for name, value := range service.Environment {
+		t.Setenv(name, value)
+	}
+	return server.ProcessConfigFile(filepath.Join(dir, "nats.conf"))
+}
+
 // leafAddress is where a server waits for the other site in the test: at the port that its service publishes.
 func leafAddress(t *testing.T, service composeService, leaves map[string]string) (host string, port int) {
 	t.Helper()
