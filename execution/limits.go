@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The limits are Temporal's. A worker reads all of a history whenever it has lost the run from its cache.
+// The limits are Temporal's, but where a comment says why not. A worker reads all of a history whenever it has lost the run from its cache.
 const (
 	// suggestEvents, suggestBytes and suggestUpdates are from when on workers are told to begin a new run.
 	suggestEvents  = 4 << 10
@@ -24,8 +24,9 @@ const (
 	// maxSignals is how many signals a run accepts.
 	maxSignals = 10000
 	// maxBuffered and maxBufferedBytes are how much may wait for the end of a workflow task. It must fit into one entry together with what ends the
-	// task, also if the NATS server accepts only 1 MB.
-	maxBuffered      = 1000
+	// task, also if the NATS server accepts only 1 MB, and into the first page of the history that the next task brings.
+	// Temporal lets 100 events wait, which it stores anew with each.
+	maxBuffered      = 900
 	maxBufferedBytes = 512 << 10
 	// maxText is how many bytes an ID or a name in a command may have.
 	maxText = 1000

@@ -7,8 +7,11 @@ import (
 	"github.com/carillon-scheduler/carillon/execution"
 )
 
-// maxRecent bounds the bytes of the events of one execution that are kept in memory.
-const maxRecent = 256 << 10
+// maxRecent bounds the bytes of the events of one execution that are kept in memory. leastRecent of them stay: more than one task can bring.
+const (
+	maxRecent   = 1 << 20
+	leastRecent = maxRecent / 4 * 3
+)
 
 // recent are the last events of a run, without a gap. The events are never changed.
 type recent struct {
@@ -38,7 +41,7 @@ func (r *recent) add(entry *execution.Entry) {
 // shrink forgets the oldest events, and more than it must, so that it is not called again at once.
 func (r *recent) shrink() {
 	first := 0
-	for ; r.bytes > maxRecent/2; first++ {
+	for ; r.bytes > leastRecent; first++ {
 		r.bytes -= int64(proto.Size(r.events[first]))
 	}
 	r.events = append([]*historypb.HistoryEvent(nil), r.events[first:]...)

@@ -189,7 +189,7 @@ func (s *Service) act(ctx context.Context, own, peer *site.Record, action site.A
 	case site.Take:
 		return s.take(ctx, own)
 	case site.Repair, site.Review:
-		return s.repair(ctx, action)
+		return s.repair(ctx, own, action)
 	case site.Rejoin:
 		return s.rejoin(ctx, own, peer)
 	}

@@ -1,10 +1,13 @@
 package replication
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -327,28 +330,50 @@ func (s streams) isMark(stream, subject string) bool {
 }
 
 // repair makes again what the mirrors cannot have, before the pools begin; or, at a review, what is still inconsistent when they have run for a while. What is left then, the pools
-// repair in their own time.
-func (s *Service) repair(ctx context.Context, action site.Action) (site.Seen, error) {
+// repair in their own time. It ends as soon as the site has another record: another process has finished it, and the pools may run.
+func (s *Service) repair(ctx context.Context, own *site.Record, action site.Action) (site.Seen, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer end(nil)
+	following.Go(func() {
+		_ = s.store.Follow(ctx, nil, s.config.Now, func(now *site.Record) {
+			if now == nil || now.State != own.State || now.Term != own.Term {
+				end(site.ErrChanged)
+			}
+		})
+	})
 	checker, err := s.checker(ctx, action)
 	if err != nil {
 		return site.Seen{}, err
 	}
 	defer checker.Close()
-	began, done := s.config.Now(), consistency.Rebuilt{}
-	if action == site.Repair {
-		done, err = checker.Rebuild(ctx)
-	} else {
-		var report consistency.Report
-		report, err = checker.Check(ctx, "", true)
-		left := report.Open()
-		done = consistency.Rebuilt{Schedules: report.Schedules, Workflows: report.Workflows, Repaired: len(report.Findings) - left, Left: left}
-	}
+	began := s.config.Now()
+	done, err := repairAll(ctx, checker, action)
 	if err != nil {
-		return site.Seen{}, err
+		return site.Seen{}, cmp.Or(context.Cause(ctx), err)
 	}
 	s.log.InfoContext(ctx, "repaired after a takeover", "action", action, "schedules", done.Schedules, "workflows", done.Workflows,
-		"repaired", done.Repaired, "left", done.Left, "took", s.config.Now().Sub(began).Round(time.Millisecond))
+		"repaired", done.Repaired, "left", len(done.Left), "took", s.config.Now().Sub(began).Round(time.Millisecond))
+	for i := range done.Left[:min(len(done.Left), loggedLeft)] {
+		f := &done.Left[i]
+		s.log.WarnContext(ctx, "not repaired after a takeover", "kind", f.Kind, "of", f.Key(), "about", f.About, "what", f.What, "problem", f.Problem)
+	}
 	return site.Seen{Done: action}, nil
+}
+
+// loggedLeft is how many of the findings that are left are logged.
+const loggedLeft = 10
+
+func repairAll(ctx context.Context, checker *consistency.Checker, action site.Action) (consistency.Rebuilt, error) {
+	if action == site.Repair {
+		return checker.Rebuild(ctx)
+	}
+	report, err := checker.Check(ctx, "", true)
+	left := slices.DeleteFunc(report.Findings, func(f consistency.Finding) bool { return f.Repaired })
+	return consistency.Rebuilt{
+		Schedules: report.Schedules, Workflows: report.Workflows, Repaired: len(report.Findings) - len(left), Left: left,
+	}, err
 }
 
 // mends reports whether a takeover mends a finding: if it may have caused it, and if nobody has to decide. A hand-off is lost with the site that was on it.

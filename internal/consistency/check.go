@@ -44,7 +44,7 @@ type Config struct {
 	Pause time.Duration
 	// Rebuilt says that the streams of tasks and delayed messages were made anew, and that no pool has run since: nothing is on its way that they do not have.
 	Rebuilt bool
-	// Mends says which findings are mended. Default: all that can be.
+	// Mends says which findings may be mended. The others are reported as such that cannot be. Default: all.
 	Mends func(*Finding) bool
 	// Concurrency is how many schedules or workflows are looked at, and mended, in parallel. Default: [DefaultConcurrency].
 	Concurrency int
@@ -173,6 +173,11 @@ func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Rep
 		return report, err
 	}
 	report.Findings = append(report.Findings, found...)
+	for i := range report.Findings {
+		if f := &report.Findings[i]; !c.config.Mends(f) {
+			f.mend, f.Repairable = nil, false
+		}
+	}
 	if !repair || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Repairable }) {
 		return report, nil
 	}
@@ -261,7 +266,7 @@ func changesRecord(m mend) bool {
 
 // mend repairs a finding, if that is possible.
 func (c *Checker) mend(ctx context.Context, f *Finding) {
-	if f.mend == nil || f.Repaired || !c.config.Mends(f) {
+	if f.mend == nil || f.Repaired {
 		return
 	}
 	if err := f.mend.carryOut(ctx, &c.mender, f.Key()); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRebuild: what the streams of tasks and delayed messages have lost is made again in one look, of many workflows and a schedule. A run that
-// somebody may have left on purpose stays.
+// somebody may have left on purpose stays. A repair that fails is known as left.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	f := newFlows(t)
@@ -31,6 +31,8 @@ func TestRebuild(t *testing.T) {
 	left, _ := started(f.installation, "left")
 	f.leave(left)
 	f.silence(f.create("s", time.Hour))
+	key, lost := started(f.installation, "lost", skipping)
+	f.unqueue(key, lost)
 	for shard := range 2 {
 		f.purge(f.names.TaskStream(shard), f.names.ExecutionTimersOf(shard, "*"))
 	}
@@ -41,13 +43,36 @@ func TestRebuild(t *testing.T) {
 	checker, err := consistency.New(t.Context(), config)
 	require.NoError(t, err)
 	defer checker.Close()
+	f.refuse(true)
 	done, err := checker.Rebuild(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, consistency.Rebuilt{Schedules: 1, Workflows: asleep + waiting, Repaired: asleep + waiting + 1, Left: 1}, done)
+	require.Greater(t, len(done.Left), asleep)
+	f.refuse(false)
+	repaired := done.Repaired
+	done, err = checker.Rebuild(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []consistency.Kind{consistency.RunOrphaned}, kindsOf(done.Left))
+	require.Equal(t, [3]int{2, asleep + waiting, asleep + waiting + 2}, [3]int{done.Schedules, done.Workflows, repaired + done.Repaired})
+	f.failsAsLost("lost", lost)
 	f.history()
 	f.settled()
 	require.Equal(t, []consistency.Kind{consistency.RunOrphaned}, kindsOf(f.finds(false)))
 	for range waiting {
 		require.NoError(t, f.respond(f.workflowTask(), completeFlow()))
+	}
+}
+
+// refuse lets the streams of delayed messages take nothing, or all.
+func (f *flows) refuse(all bool) {
+	f.Helper()
+	for shard := range 2 {
+		stream, err := f.js.Stream(f.Context(), f.names.TaskStream(shard))
+		require.NoError(f, err)
+		config := stream.CachedInfo().Config
+		if config.MaxMsgSize = -1; all {
+			config.MaxMsgSize = 1
+		}
+		_, err = f.js.UpdateStream(f.Context(), config)
+		require.NoError(f, err)
 	}
 }

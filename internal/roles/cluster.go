@@ -91,7 +91,7 @@ func Open(
 	if err != nil {
 		return nil, err
 	}
-	lanes := conn.newLanes(facts.Shards, cmp.Or(options.LanesFrom, bus.LongIndex))
+	lanes := conn.lanesOf(laneSet{facts.Shards, cmp.Or(options.LanesFrom, bus.LongIndex)})
 	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && options.Elsewhere != nil {
 		err = fmt.Errorf("%w: %w", errNoMirrors, err)
@@ -99,9 +99,9 @@ func Open(
 	if err != nil {
 		return nil, err
 	}
-	sends, err := owners.New(bus.Plain{Conn: conn.Conn}, names, nil)
+	sends, err := conn.sender(names)
 	if err != nil {
-		return nil, fmt.Errorf("listen for processes of history: %w", err)
+		return nil, err
 	}
 	return &Cluster{
 		owners: sends,

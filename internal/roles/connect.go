@@ -11,8 +11,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/natsstats"
+	"github.com/carillon-scheduler/carillon/internal/owners"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -46,6 +49,9 @@ type Connection struct {
 	mu    sync.Mutex
 	lanes []*Connection // the open ones
 	ended bool
+	// readers and senders are what the roles share that were begun on this connection. They last as long as it: roles may begin again and again.
+	readers map[laneSet]*bus.Lanes
+	senders map[subjects.Names]*owners.Owners
 }
 
 // Dial opens a connection with the given options, as nats.Connect does. They count more than those of the dialer.
@@ -102,6 +108,24 @@ func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	return c, nil
+}
+
+// sender returns what sends requests about executions of an installation.
+func (c *Connection) sender(names subjects.Names) (*owners.Owners, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.senders[names]; known != nil {
+		return known, nil
+	}
+	made, err := owners.New(bus.Plain{Conn: c.Conn}, names, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listen for processes of history: %w", err)
+	}
+	if c.senders == nil {
+		c.senders = map[subjects.Names]*owners.Owners{}
+	}
+	c.senders[names] = made
+	return made, nil
 }
 
 // await waits until NATS has answered. It closes the connection if that fails.

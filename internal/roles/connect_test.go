@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
 func dialer(url string) roles.Dial {
@@ -180,4 +182,22 @@ func TestNoInboxesForAClient(t *testing.T) {
 	defer conn.Close()
 	_, err = conn.Client()
 	assert.ErrorContains(t, err, "let the user subscribe to _INBOX_service_client.>")
+}
+
+// TestOpenAgain: what the roles of a process leave behind when they begin again does not grow.
+func TestOpenAgain(t *testing.T) {
+	t.Parallel()
+	server, names := natstest.Shared(t), natstest.Names(t)
+	conn, err := roles.Connect(t.Context(), natstest.Logger(t), "again", func(options ...nats.Option) (*nats.Conn, error) { return server.Connect(options...) })
+	require.NoError(t, err)
+	defer conn.Close()
+	open := func() (subscriptions int, lanes *bus.Lanes) {
+		cluster, err := roles.Open(t.Context(), conn, names, topology.Settings{Shards: 2}, roles.Options{Logger: natstest.Logger(t)})
+		require.NoError(t, err)
+		return conn.NumSubscriptions(), cluster.Lanes()
+	}
+	subscriptions, lanes := open()
+	again, same := open()
+	require.Equal(t, subscriptions, again)
+	require.Same(t, lanes, same)
 }

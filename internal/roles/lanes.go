@@ -17,10 +17,24 @@ const (
 	laneTimeout = 2 * time.Second
 )
 
-// newLanes returns lanes for a number of shards. A lane is opened when one of its shards first has that many messages, and closed with the
+// laneSet are the settings of lanes: for how many shards, and how many messages a shard must have before it gets one.
+type laneSet struct {
+	shards int
+	many   uint64
+}
+
+// lanesOf returns the lanes with some settings. A lane is opened when one of its shards first has that many messages, and closed with the
 // connection.
-func (c *Connection) newLanes(shards int, many uint64) *bus.Lanes {
-	return bus.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
+func (c *Connection) lanesOf(set laneSet) *bus.Lanes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.readers == nil {
+		c.readers = map[laneSet]*bus.Lanes{}
+	}
+	if c.readers[set] == nil {
+		c.readers[set] = bus.NewLanes(min(set.shards, maxLanes), set.shards, set.many, c.openLane)
+	}
+	return c.readers[set]
 }
 
 // openLane opens a lane. It returns nil if that fails.

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/site"
@@ -40,7 +42,10 @@ func AtSite(log *slog.Logger, health *probe.Health, conn *Connection, names subj
 		if err != nil {
 			return fmt.Errorf("connect to JetStream: %w", err)
 		}
-		here := siteOf{log: log, health: health, js: js, store: site.NewStore(js, names), run: run}
+		here := siteOf{
+			log: log, often: flood.Limit(log), health: health, conn: conn, js: js, store: site.NewStore(js, names), run: run,
+			now: time.Now, //permit:time.Now the shell of a process
+		}
 		return here.follow(ctx)
 	}}
 }
@@ -48,29 +53,38 @@ func AtSite(log *slog.Logger, health *probe.Health, conn *Connection, names subj
 // siteOf is what the roles of a process know of their site.
 type siteOf struct {
 	log    *slog.Logger
+	often  *slog.Logger // for what may fail again and again
 	health *probe.Health
+	conn   *Connection
 	js     jetstream.JetStream
 	store  site.Store
 	run    RunAtSite
+	now    func() time.Time
 	// told is what the log has last said about the site.
 	told string
 	// held is what the roles were last found to wait for.
 	held string
-	// sure means that the site is not known to have been out of sight since the other one was asked.
-	sure bool
+	// sure means that the other site was asked, and that this one was not out of sight since heard.
+	sure  bool
+	heard time.Time
 }
 
 func (s *siteOf) follow(ctx context.Context) error {
-	s.health.AllWait("JetStream to answer")
+	s.health.AllNeed(s.answer)
 	if err := topology.Await(ctx, s.js); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		record, _, err := s.store.Await(ctx)
+		record, _, err := s.store.Await(ctx, func(err error) { s.often.WarnContext(ctx, "the record of the site is read again", "error", err) })
 		if err != nil {
+			return s.unless(ctx, err)
+		}
+		s.hear()
+		s.held = s.waits(ctx, record)
+		if ctx.Err() != nil {
 			break
 		}
-		if s.held = s.waits(ctx, record); s.held != "" {
+		if s.held != "" {
 			s.health.Again(s.held)
 			_ = sleep.For(ctx, lookAtSite)
 			continue
@@ -81,7 +95,8 @@ func (s *siteOf) follow(ctx context.Context) error {
 		}
 		switch err := s.whileFits(ctx, record, elsewhere); {
 		case errors.Is(err, errChanged):
-			s.health.Again("the roles to begin again")
+			s.health.Again("")
+			s.health.AllNeed(s.answer)
 		case errors.Is(err, topology.ErrElsewhere), errors.Is(err, errNoMirrors):
 			s.health.Again("the site to be active or a standby: " + err.Error())
 			_ = sleep.For(ctx, lookAtSite)
@@ -90,6 +105,24 @@ func (s *siteOf) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// answer says what the roles need before they know what their site is.
+func (s *siteOf) answer() string { return cmp.Or(s.conn.Waits(), "JetStream to answer") }
+
+// unless returns an error unless the context has ended.
+func (s *siteOf) unless(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// hear takes note of when the record of the site was read. If that was too long ago, the other site must be asked again.
+func (s *siteOf) hear() {
+	now := s.now().Round(0)
+	s.sure = s.sure && now.Sub(s.heard) <= site.AwayAfter
+	s.heard = now
 }
 
 // waits says what the roles wait for at a site before they may begin; empty if they may.
@@ -107,10 +140,10 @@ func (s *siteOf) waits(ctx context.Context, record *site.Record) string {
 	return fmt.Sprintf("the site %s to be active or a standby: it is %s", record.Site, record.State)
 }
 
-// askTimeout is how long a site that begins to work waits for an answer of the other one. NATS servers that have just begun need some seconds to connect.
-const askTimeout = 10 * time.Second
+// askFor is how long a site that begins to work waits for an answer of the other one. NATS servers that have just begun need some seconds to connect.
+const askFor = 10 * time.Second
 
-// displaced asks the other site of an active one what it has done, unless that is known.
+// displaced asks the other site of an active one what it has done, unless that is known. What it has said stands while it does not answer.
 func (s *siteOf) displaced(ctx context.Context, own *site.Record) string {
 	if s.sure || own == nil {
 		s.sure = true
@@ -119,13 +152,18 @@ func (s *siteOf) displaced(ctx context.Context, own *site.Record) string {
 	if s.held == "" {
 		s.health.AllWait("the site " + own.Peer + " to say whether it has taken over")
 	}
-	asked, cancel := context.WithTimeout(ctx, askTimeout)
+	asked, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	peer, err := s.store.Ask(asked, own.Peer)
-	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "the other site does not say whether it has taken over: the installation goes on here", "site", own.Site, "other", own.Peer)
-	}
-	if text := own.Displaced(peer); text != "" {
+	switch text := own.Displaced(peer); {
+	case ctx.Err() != nil:
+		return ""
+	case err != nil && s.held != "":
+		s.often.WarnContext(ctx, "the other site does not answer any longer: what it has said stands", "site", own.Site, "other", own.Peer, "error", err)
+		return s.held
+	case err != nil:
+		s.log.WarnContext(ctx, "the other site does not say whether it has taken over: the installation goes on here", "site", own.Site, "other", own.Peer, "error", err)
+	case text != "":
 		return "the site " + own.Peer + ", which " + text
 	}
 	s.sure = true
@@ -142,7 +180,7 @@ func (s *siteOf) whileFits(ctx context.Context, record *site.Record, elsewhere *
 	defer end(nil)
 	var following sync.WaitGroup
 	following.Go(func() {
-		err := s.store.Follow(ctx, record, func(record *site.Record) {
+		err := s.store.Follow(ctx, record, s.now, func(record *site.Record) {
 			if !fits(record, elsewhere) {
 				end(errChanged)
 			}
@@ -158,8 +196,10 @@ func (s *siteOf) whileFits(ctx context.Context, record *site.Record, elsewhere *
 	if !errors.Is(cause, errChanged) {
 		return err
 	}
-	s.sure = !errors.Is(cause, site.ErrAway)
-	// A start that was broken off says anything. A role that is late can do no harm: the streams take nothing from it.
+	if s.sure = !errors.Is(cause, site.ErrAway); s.sure {
+		s.heard = s.now().Round(0)
+	}
+	// A start that was broken off says anything. A role that is late does little harm: when the site has changed, the streams take nothing from it.
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.log.WarnContext(ctx, "the roles have not stopped in order for another state of the site", "error", err)
 	}

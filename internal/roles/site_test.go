@@ -25,6 +25,8 @@ type places struct {
 	both       *natstest.SitesT
 	names      subjects.Names
 	east, west site.Store
+	// log is what the roles say.
+	log natstest.Lines
 }
 
 func newPlaces(t *testing.T) *places {
@@ -74,7 +76,7 @@ func (p *places) run() (health *probe.Health, begun, ended <-chan struct{}) {
 	require.NoError(p.t, err)
 	health = probe.NewHealth(ctx, "generator")
 	begins, ends, over := make(chan struct{}, 100), make(chan struct{}, 100), make(chan error, 1)
-	role := roles.AtSite(natstest.Logger(p.t), health, conn, p.names, func(ctx context.Context, elsewhere *site.Elsewhere) error {
+	role := roles.AtSite(p.log.Logger(), health, conn, p.names, func(ctx context.Context, elsewhere *site.Elsewhere) error {
 		assert.Nil(p.t, elsewhere)
 		begins <- struct{}{}
 		<-ctx.Done()
@@ -96,6 +98,16 @@ func (p *places) waitsFor(health *probe.Health, what string) {
 	natstest.Eventually(p.t, natstest.Patience, "the roles wait for "+what, func() bool { return strings.Contains(fmt.Sprint(health.Report()), what) })
 }
 
+// happens waits until a channel has an element.
+func (p *places) happens(what string, c <-chan struct{}) {
+	p.t.Helper()
+	select {
+	case <-c:
+	case <-time.After(natstest.Patience):
+		require.Fail(p.t, "timeout", "the roles have not "+what)
+	}
+}
+
 // TestASiteAsksBeforeItBegins: roles that begin at a site that was taken over meanwhile, as after its loss, do nothing, also before the role replication has
 // learned it.
 func TestASiteAsksBeforeItBegins(t *testing.T) {
@@ -109,7 +121,23 @@ func TestASiteAsksBeforeItBegins(t *testing.T) {
 	p.waitsFor(health, "west, which has taken over")
 	require.Empty(t, begun)
 	p.save(p.west, site.Joined("west", &site.Record{Site: "east", Term: 1}, time.Now()))
-	<-begun
+	p.happens("begun", begun)
+}
+
+// TestASiteRemembersThatItWasTakenOver: what the other site has said stands when it does not answer any longer.
+func TestASiteRemembersThatItWasTakenOver(t *testing.T) {
+	t.Parallel()
+	p := newPlaces(t)
+	taken := p.overtake()
+	health, begun, _ := p.run()
+	p.waitsFor(health, "west, which takes over")
+	p.both.Cut()
+	natstest.Eventually(t, natstest.Patience, "the roles ask in vain", func() bool { return p.log.Count("what it has said stands") > 0 })
+	require.Empty(t, begun)
+	taken.Cuts = map[string]uint64{"a stream": 1}
+	p.save(p.west, taken)
+	p.both.Heal()
+	p.waitsFor(health, "west, which has taken over")
 }
 
 // TestASiteBeginsAlone: roles begin although the other site does not answer.
@@ -117,8 +145,9 @@ func TestASiteBeginsAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlaces(t)
 	p.both.Cut()
-	_, begun, _ := p.run()
-	<-begun
+	health, begun, _ := p.run()
+	p.waitsFor(health, "west to say whether it has taken over")
+	p.happens("begun", begun)
 }
 
 // TestASiteThatWasAway: roles that could not reach NATS for so long that their site may have been taken over end, and ask before they go on.
@@ -126,9 +155,10 @@ func TestASiteThatWasAway(t *testing.T) {
 	t.Parallel()
 	p := newPlaces(t)
 	health, begun, ended := p.run()
-	<-begun
+	p.happens("begun", begun)
 	p.both.East.Shutdown()
-	<-ended
+	p.happens("ended", ended)
+	p.waitsFor(health, roles.WaitForNATS)
 	taken := p.overtake()
 	taken.Cuts = map[string]uint64{"a stream": 1}
 	p.save(p.west, taken)

@@ -99,12 +99,16 @@ func (s Store) Remove(ctx context.Context) error {
 // lookEvery is how often a process looks at the record of its site. It costs one request.
 const lookEvery = time.Second
 
-// Await returns the record of this site as [Store.Load] does, as soon as it can be read. It ends with ctx, whose error it returns.
-func (s Store) Await(ctx context.Context) (*Record, uint64, error) {
+// Await returns the record of this site as [Store.Load] does, as soon as it can be read. failed, which may be nil, is called with each failure before
+// that. The error is that of ctx when it ends, or has CodeInternal if the record is damaged.
+func (s Store) Await(ctx context.Context, failed func(error)) (*Record, uint64, error) {
 	for {
 		record, revision, err := s.Load(ctx)
-		if err == nil {
-			return record, revision, nil
+		if err == nil || errors.As(err, new(*schedule.Error)) {
+			return record, revision, err
+		}
+		if failed != nil && ctx.Err() == nil {
+			failed(err)
 		}
 		if sleep.For(ctx, lookEvery) != nil {
 			return nil, 0, ctx.Err()
@@ -115,45 +119,57 @@ func (s Store) Await(ctx context.Context) (*Record, uint64, error) {
 // askEvery is how often a site that does not answer is asked again.
 const askEvery = 250 * time.Millisecond
 
-// Ask returns the record of another site as [Store.Peer] does, as soon as that answers. It ends with ctx, whose error it returns.
+// Ask returns the record of another site as [Store.Peer] does, as soon as that answers. It ends with ctx; the error is then the last failure.
 func (s Store) Ask(ctx context.Context, domain string) (*Record, error) {
-	for {
+	for last := error(nil); ; {
 		record, err := s.Peer(ctx, domain)
 		if err == nil {
 			return record, nil
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		if sleep.For(ctx, askEvery) != nil {
-			return nil, ctx.Err()
+			return nil, last
 		}
 	}
 }
 
-// ErrAway means that the record of a site could not be read for so long that the other site may have taken over meanwhile.
-var ErrAway = errors.New("site: the record could not be read for too long")
+// ErrAway means that the record of a site was not read for so long that the other site may have taken over meanwhile.
+var ErrAway = errors.New("site: the record was not read for too long")
 
-// awayAfter is that time. NATS needs some ten seconds to elect a leader when a server is lost; a takeover takes a person.
-const awayAfter = 15 * time.Second
+// AwayAfter is that time. NATS needs some ten seconds to elect a leader when a server is lost; a takeover takes a person.
+const AwayAfter = 15 * time.Second
 
 // Follow reads the record again and again until ctx ends, and passes on each that differs from the one before, nil included. The first that
 // it can read is always passed on. What cannot be read is tried again: the streams protect themselves meanwhile. It returns nil when ctx ends, and
-// [ErrAway] if the record could not be read for 15 seconds at a site that works and has another one. now is the record that was read before.
-func (s Store) Follow(ctx context.Context, now *Record, see func(*Record)) error {
+// [ErrAway] if the record was not read for [AwayAfter], at a site that works and has another one: because NATS did not answer, or because the process or
+// its machine was suspended. now is the record that was read before, and clock tells the time.
+func (s Store) Follow(ctx context.Context, now *Record, clock func() time.Time, see func(*Record)) error {
 	var last uint64
+	heard := wall(clock)
 	for first := true; ctx.Err() == nil; _ = sleep.For(ctx, lookEvery) {
-		record, revision, err := s.awaitAtMost(ctx, awayAfter)
-		switch {
-		case err == nil && (first || revision != last):
+		record, revision, err := s.awaitAtMost(ctx, AwayAfter)
+		if ctx.Err() != nil {
+			break
+		}
+		if (err != nil || wall(clock).Sub(heard) > AwayAfter) && now != nil && now.Works() {
+			return ErrAway
+		}
+		heard = wall(clock)
+		if err == nil && (first || revision != last) {
 			first, last, now = false, revision, record
 			see(record)
-		case err != nil && ctx.Err() == nil && now != nil && now.Works():
-			return ErrAway
 		}
 	}
 	return nil
 }
 
+// wall is the time of day alone: the monotonic clock of a process stands still while its machine is suspended.
+func wall(clock func() time.Time) time.Time { return clock().Round(0) }
+
 func (s Store) awaitAtMost(ctx context.Context, d time.Duration) (*Record, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	return s.Await(ctx)
+	return s.Await(ctx, nil)
 }

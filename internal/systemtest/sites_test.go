@@ -207,7 +207,10 @@ func (s *twoSites) keepWorker(in *oneSite) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			w := sdkworker.New(in.gateway, siteQueue, sdkworker.Options{WorkerStopTimeout: time.Second})
+			w := sdkworker.New(in.gateway, siteQueue, sdkworker.Options{
+				// What has gathered while no site was active is worked off with more polls than the SDK has by default.
+				WorkerStopTimeout: time.Second, MaxConcurrentWorkflowTaskPollers: 16,
+			})
 			w.RegisterWorkflow(deliver)
 			w.RegisterActivity(s.carry)
 			if w.Start() == nil {
