@@ -3,7 +3,6 @@ package roles
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -34,7 +33,6 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/matching"
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -79,7 +77,7 @@ type Options struct {
 }
 
 // Open sets the installation up if needed, and opens it. Any number of processes may do so at once. It waits until ctx ends for a NATS
-// cluster that is still starting. At a standby it opens the mirrors, and the error wraps [errNoMirrors] while there is none of a bucket.
+// cluster that is still starting. At a standby it opens the mirrors, and the error wraps [errNoMirrors] while they are not all there.
 func Open(
 	ctx context.Context, conn *Connection, names subjects.Names, settings topology.Settings, options Options,
 ) (*Cluster, error) {
@@ -93,11 +91,8 @@ func Open(
 	}
 	lanes := conn.lanesOf(laneSet{facts.Shards, cmp.Or(options.LanesFrom, bus.LongIndex)})
 	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
-	if errors.Is(err, jetstream.ErrBucketNotFound) && options.Elsewhere != nil {
-		err = fmt.Errorf("%w: %w", errNoMirrors, err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, atStandby(options.Elsewhere, err)
 	}
 	sends, err := conn.sender(names)
 	if err != nil {
@@ -119,10 +114,7 @@ func factsFor(
 ) (topology.Facts, error) {
 	if elsewhere != nil {
 		facts, err := topology.Read(ctx, js, names)
-		if schedule.CodeOf(err) == schedule.CodeNotFound {
-			err = fmt.Errorf("%w: %w", errNoMirrors, err)
-		}
-		return facts, err
+		return facts, atStandby(elsewhere, err)
 	}
 	facts, err := topology.Ensure(ctx, js, names, settings)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/site"
+	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -195,4 +196,29 @@ func TestASiteThatChangesDuringAStart(t *testing.T) {
 	assert.NotNil(t, <-begun, "it runs as a standby then")
 	cancel()
 	assert.ErrorContains(t, <-ended, "gave up waiting")
+}
+
+// TestAStandbyWaitsForItsMirrors: at a standby, what is not there yet, or does not answer yet, is waited for. Elsewhere it is an error.
+func TestAStandbyWaitsForItsMirrors(t *testing.T) {
+	t.Parallel()
+	open := func(names subjects.Names) error {
+		server := natstest.Shared(t)
+		conn, err := roles.Connect(t.Context(), natstest.Logger(t), "test", func(options ...nats.Option) (*nats.Conn, error) { return server.Connect(options...) })
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = roles.Open(t.Context(), conn, names, topology.Settings{}, roles.Options{
+			Logger: natstest.Logger(t), Elsewhere: &site.Elsewhere{Here: "west", Active: "east"},
+		})
+		return err
+	}
+	names := natstest.Names(t)
+	require.ErrorIs(t, open(names), roles.ErrNoMirrors, "nothing is there")
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	require.NoError(t, open(names))
+	require.NoError(t, js.DeleteKeyValue(t.Context(), names.StateBucket(0)))
+	require.ErrorIs(t, open(names), roles.ErrNoMirrors, "the mirror of a bucket is missing")
+	require.NoError(t, js.DeleteKeyValue(t.Context(), names.ClusterBucket()))
+	require.ErrorIs(t, open(names), roles.ErrNoMirrors, "the mirror of the cluster bucket is missing")
 }

@@ -39,7 +39,7 @@ func retry(ctx context.Context, what string, step func(context.Context) error) e
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil && !transient(err) {
+		if ctx.Err() == nil && !Transient(err) {
 			return explain(what, err)
 		}
 		// The last failure before the end says more than the end itself.
@@ -61,8 +61,8 @@ func attempt(ctx context.Context, step func(context.Context) error) error {
 	return step(ctx)
 }
 
-// transient reports whether a failure passes by itself, because a cluster starts, elects, or moves replicas.
-func transient(err error) bool {
+// Transient reports whether a failure passes by itself, because a cluster starts, elects, or moves replicas.
+func Transient(err error) bool {
 	for _, passing := range []error{
 		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
 		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,

@@ -35,7 +35,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, transient(test.err))
+			require.Equal(t, test.want, Transient(test.err))
 		})
 	}
 }
