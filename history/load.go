@@ -86,7 +86,7 @@ func (s *Service) readAll(ctx context.Context, of *slot, last journal.Entry) err
 		first = last.Sequence
 		err = s.apply(ctx, of, state, last, first)
 	} else {
-		err = s.journals.Read(ctx, of.shard, of.key, first, last.Sequence, func(e journal.Entry) (bool, error) {
+		err = s.journals.ReadRun(ctx, of.shard, of.key, first, last, entry.Short(), func(e journal.Entry) (bool, error) {
 			if e.Sequence > first && state.Run == nil && entry.Over() {
 				state = execution.Lost(state.Key, entry, last.Sequence)
 				return false, nil

@@ -19,6 +19,8 @@ type Streams interface {
 	// Subject returns the first messages of a subject, or of those that match one, at or after a sequence, which is 1 or more: at most limit, which is 2 or more. They come
 	// from any replica, which may not know the newest ones: see [Reader.Subject].
 	Subject(ctx context.Context, stream, subject string, from uint64, limit int) ([]Message, error)
+	// At returns the message at a sequence, which is 1 or more, from any replica: see [Reader.At].
+	At(ctx context.Context, stream string, sequence uint64) (Message, error)
 	// Counts asks the leader of a stream how many messages each subject has that matches a filter.
 	Counts(ctx context.Context, stream, filter string) (map[string]uint64, error)
 	// Floor returns the sequence of a stream up to which a consumer counts every message as acknowledged.
@@ -44,6 +46,11 @@ func (b *NATS) Append(ctx context.Context, msg *nats.Msg) (uint64, error) {
 // Subject implements [Streams].
 func (b *NATS) Subject(ctx context.Context, stream, subject string, from uint64, limit int) ([]Message, error) {
 	return b.reader.Subject(ctx, stream, subject, from, limit)
+}
+
+// At implements [Streams].
+func (b *NATS) At(ctx context.Context, stream string, sequence uint64) (Message, error) {
+	return b.reader.At(ctx, stream, sequence)
 }
 
 // Counts implements [Streams].

@@ -229,7 +229,7 @@ func (l *executionLook) lastOf(ctx context.Context, shard int, keys []schedule.K
 	found, _, err := l.reader.streams.Newest(ctx, shard, l.config.Names.JournalStream(shard), filters...)
 	for i := range found {
 		if _, key, err := l.config.Names.ParseJournal(found[i].Subject); err == nil {
-			last[key] = journal.Entry{Sequence: found[i].Sequence, Data: found[i].Data}
+			last[key] = journal.EntryOf(found[i])
 		}
 	}
 	return last, err

@@ -87,7 +87,7 @@ func (r *reader) replay(ctx context.Context, key schedule.Key, last journal.Entr
 	if newest.Over() {
 		return &execution.State{Key: p.state.Key, Sequence: last.Sequence, Run: &execution.Run{}}, nil, nil
 	}
-	err = r.journals.Read(ctx, r.store.ShardOf(key), key, p.first, last.Sequence, func(e journal.Entry) (bool, error) {
+	err = r.journals.ReadRun(ctx, r.store.ShardOf(key), key, p.first, last, newest.Short(), func(e journal.Entry) (bool, error) {
 		return true, p.apply(e)
 	})
 	if err == nil && p.state.Sequence != last.Sequence {

@@ -28,15 +28,16 @@ func TestRebuild(t *testing.T) {
 	}
 	f.settled()
 	stop()
+	for shard := range 2 { // also what the delayed messages have become meanwhile
+		f.purge(f.names.TaskStream(shard), f.names.ExecutionTimersOf(shard, "*"))
+		f.purge(f.names.TaskStream(shard), fmt.Sprintf("%s.task.%d.execution.>", f.names.Prefix(), shard))
+	}
+	f.purge(f.names.BacklogStream(), f.names.Backlogs())
 	left, _ := started(f.installation, "left")
 	f.leave(left)
 	f.silence(f.create("s", time.Hour))
 	key, lost := started(f.installation, "lost", skipping)
 	f.unqueue(key, lost)
-	for shard := range 2 {
-		f.purge(f.names.TaskStream(shard), f.names.ExecutionTimersOf(shard, "*"))
-	}
-	f.purge(f.names.BacklogStream(), f.names.Backlogs())
 
 	config := f.config()
 	config.Rebuilt, config.Mends = true, (*consistency.Finding).Automatic

@@ -6,7 +6,7 @@
 //     long as the caller waits: the entry is in the journal, or it never will be.
 //   - [Journals.Last] asks the leader of the stream, so it sees every entry that has been acknowledged. Where the stream has one replica, it
 //     reads that directly.
-//   - [Journals.Read] reads in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
+//   - [Journals.Read] and [Journals.ReadRun] read in batches, from any replica, up to an entry that the caller has learned of from the leader. Where a replica
 //     lags behind, Read asks the leader.
 //
 // The package knows no execution and must never look into an entry. Only history, archival and internal/consistency import it. It may import schedule, subjects,
@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,10 +154,11 @@ func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry
 	if errors.Is(err, bus.ErrNone) {
 		return Entry{}, fmt.Errorf("%w: %s/%s", ErrNone, key.Namespace, key.ID)
 	}
-	return entryOf(m), err
+	return EntryOf(m), err
 }
 
-func entryOf(m bus.Message) Entry {
+// EntryOf returns the entry that a message of a journal is.
+func EntryOf(m bus.Message) Entry {
 	previous, _ := strconv.ParseUint(m.Header.Get(nats.ExpectedLastSubjSeqHdr), 10, 64) // without the header it is not known
 	return Entry{Sequence: m.Sequence, Previous: previous, ID: m.Header.Get(HeaderID), Data: m.Data}
 }
@@ -176,13 +178,71 @@ func (j *Journals) Read(
 			if m.Sequence > through {
 				return nil
 			}
-			if more, err := each(entryOf(m)); err != nil || !more {
+			if more, err := each(EntryOf(m)); err != nil || !more {
 				return err
 			}
 			from = m.Sequence + 1
 		}
 	}
 	return nil
+}
+
+const (
+	// apart is how far apart two entries of a journal may be, in messages of their stream, until NATS needs longer to find the next one than to return one whose
+	// sequence is known: it looks at every message between them that is stored in the same block.
+	apart = 500
+	// few is how many entries are worth the questions for each.
+	few = 12
+)
+
+// ReadRun is Read from the sequence first to an entry that the caller has. short says that there are some ten entries at most, so that they may be read from the
+// last one back, one by one, where they lie far apart.
+func (j *Journals) ReadRun(
+	ctx context.Context, shard int, key schedule.Key, first uint64, last Entry, short bool, each func(Entry) (more bool, err error),
+) error {
+	known := []Entry{last} // the newest first
+	if short && last.Sequence > first && last.Sequence-first > apart {
+		known = j.back(ctx, shard, key, first, last)
+	}
+	oldest := known[len(known)-1]
+	if oldest.Sequence > first {
+		through, stopped := oldest.Sequence-1, false
+		if oldest.Previous >= first {
+			through = min(through, oldest.Previous)
+		}
+		err := j.Read(ctx, shard, key, first, through, func(e Entry) (bool, error) {
+			more, err := each(e)
+			stopped = !more
+			return more, err
+		})
+		if err != nil || stopped {
+			return err
+		}
+	}
+	for _, e := range slices.Backward(known) {
+		if more, err := each(e); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// back returns an entry and those before it, down to the sequence first, the newest first. If one cannot be read, it returns those after it.
+func (j *Journals) back(ctx context.Context, shard int, key schedule.Key, first uint64, last Entry) []Entry {
+	stream, subject := j.names.JournalStream(shard), j.names.Journal(shard, key)
+	found := []Entry{last}
+	for len(found) < few {
+		e := found[len(found)-1]
+		if e.Sequence <= first || e.Previous < first || e.Previous >= e.Sequence {
+			break
+		}
+		m, err := j.bus.At(ctx, stream, e.Previous)
+		if err != nil || m.Subject != subject {
+			break
+		}
+		found = append(found, EntryOf(m))
+	}
+	return found
 }
 
 // some returns one entry or more. It asks the leader if a replica does not know of any.

@@ -55,6 +55,20 @@ func (n *node) Subject(ctx context.Context, stream, subject string, from uint64,
 	})
 }
 
+// At implements bus.Streams. The replica that answers may not have seen the newest messages.
+func (n *node) At(ctx context.Context, stream string, sequence uint64) (bus.Message, error) {
+	return ask(ctx, n, whatGet, stream+" at "+strconv.FormatUint(sequence, 10), func(time.Time) (bus.Message, error) {
+		if sequence <= n.world.seen(stream) {
+			for _, m := range n.world.server.Messages(stream, ">") {
+				if m.Sequence == sequence {
+					return bus.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
+				}
+			}
+		}
+		return bus.Message{}, bus.ErrNone
+	})
+}
+
 // Floor implements bus.Streams.
 func (n *node) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
 	return streams{n}.Floor(ctx, stream, consumer)
