@@ -84,10 +84,10 @@ type Part struct {
 // shortRun is up to which event the entries of a run are so few that each is worth a question: some ten.
 const shortRun = 30
 
-// Short reports whether the newest run of the entry has some ten entries at most, this one included. It may have so few although Short says false.
+// Short reports whether the newest run of the entry may have some ten entries at most, this one included. An entry without events does not tell.
 func (e *Entry) Short() bool {
 	events := e.Parts[len(e.Parts)-1].Events
-	return len(events) > 0 && events[len(events)-1].GetEventId() <= shortRun
+	return len(events) == 0 || events[len(events)-1].GetEventId() <= shortRun
 }
 
 // Marshal encodes an entry for its journal. Safe for concurrent use.
