@@ -76,8 +76,11 @@ func (s *siteOf) follow(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		record, _, err := s.store.Await(ctx, func(err error) { s.often.WarnContext(ctx, "the record of the site is read again", "error", err) })
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
-			return s.unless(ctx, err)
+			return err
 		}
 		s.hear()
 		s.held = s.waits(ctx, record)
@@ -109,14 +112,6 @@ func (s *siteOf) follow(ctx context.Context) error {
 
 // answer says what the roles need before they know what their site is.
 func (s *siteOf) answer() string { return cmp.Or(s.conn.Waits(), "JetStream to answer") }
-
-// unless returns an error unless the context has ended.
-func (s *siteOf) unless(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
 
 // hear takes note of when the record of the site was read. If that was too long ago, the other site must be asked again.
 func (s *siteOf) hear() {
