@@ -195,36 +195,22 @@ const (
 	few = 12
 )
 
-// ReadRun is Read from the sequence first to an entry that the caller has. short says that there are some ten entries at most, so that they may be read from the
+// ReadRun is Read from the sequence first to an entry that the caller has. short says that there may be some ten entries at most: then they are read from the
 // last one back, one by one, where they lie far apart.
 func (j *Journals) ReadRun(
 	ctx context.Context, shard int, key schedule.Key, first uint64, last Entry, short bool, each func(Entry) (more bool, err error),
 ) error {
-	known := []Entry{last} // the newest first
 	if short && last.Sequence > first && last.Sequence-first > apart {
-		known = j.back(ctx, shard, key, first, last)
-	}
-	oldest := known[len(known)-1]
-	if oldest.Sequence > first {
-		through, stopped := oldest.Sequence-1, false
-		if oldest.Previous >= first {
-			through = min(through, oldest.Previous)
-		}
-		err := j.Read(ctx, shard, key, first, through, func(e Entry) (bool, error) {
-			more, err := each(e)
-			stopped = !more
-			return more, err
-		})
-		if err != nil || stopped {
-			return err
+		if all := j.back(ctx, shard, key, first, last); all[len(all)-1].Sequence == first {
+			for _, e := range slices.Backward(all) {
+				if more, err := each(e); err != nil || !more {
+					return err
+				}
+			}
+			return nil
 		}
 	}
-	for _, e := range slices.Backward(known) {
-		if more, err := each(e); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	return j.Read(ctx, shard, key, first, last.Sequence, each)
 }
 
 // back returns an entry and those before it, down to the sequence first, the newest first. If one cannot be read, it returns those after it.

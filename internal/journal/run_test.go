@@ -72,6 +72,9 @@ func TestReadRun(t *testing.T) {
 			n := 0
 			require.NoError(t, journals.ReadRun(t.Context(), 0, key, all[0], last, true, func(journal.Entry) (bool, error) { n++; return n < 2, nil }))
 			require.Equal(t, min(2, len(all)), n, "until it returns false")
+			require.ErrorIs(t, journals.ReadRun(t.Context(), 0, key, all[0], journal.Entry{Sequence: last.Sequence + 1}, false, func(journal.Entry) (bool, error) {
+				return true, nil
+			}), journal.ErrNone, "an entry that is gone is not passed on from memory")
 			if test.entries > 2 {
 				require.NoError(t, streams.Remove(t.Context(), b.names.JournalStream(0), all[1]))
 				without := append([]uint64{all[0]}, all[2:]...)
