@@ -46,6 +46,8 @@ func (r *Roster) Run(ctx context.Context) error {
 		for _, sub := range subs {
 			_ = sub.Unsubscribe() // it fails if the connection is closed
 		}
+		// Until NATS knows it, it may pass a question of a gateway that begins to this one, which does not answer any longer.
+		_ = r.config.Conn.FlushTimeout(flushTimeout)
 	}()
 	if err != nil {
 		return fmt.Errorf("gateway: hear of workers: %w", err)
@@ -61,6 +63,9 @@ func (r *Roster) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// flushTimeout bounds how long a gateway that stops waits for NATS.
+const flushTimeout = time.Second
 
 // listen subscribes to what other gateways tell, asks one of them for all it knows, and then answers such questions itself. In this order nothing is
 // missed in between, and no gateway asks itself.
