@@ -81,10 +81,15 @@ func (s *Service) openAll(ctx context.Context, own *site.Record, shards int) err
 	return nil
 }
 
+// isStill reports whether the record of a site that was read later, which may be nil, has the same state and term.
+func isStill(was, now *site.Record) bool {
+	return now != nil && now.State == was.State && now.Term == was.Term
+}
+
 // unchanged returns site.ErrChanged unless the site is still in the state and the term with which something was decided.
 func (s *Service) unchanged(ctx context.Context, own *site.Record) error {
 	now, _, err := s.store.Load(ctx)
-	if err == nil && (now == nil || now.State != own.State || now.Term != own.Term) {
+	if err == nil && !isStill(own, now) {
 		err = site.ErrChanged
 	}
 	return err

@@ -338,7 +338,7 @@ func (s *Service) repair(ctx context.Context, own *site.Record, action site.Acti
 	defer end(nil)
 	following.Go(func() {
 		_ = s.store.Follow(ctx, nil, s.config.Now, func(now *site.Record) {
-			if now == nil || now.State != own.State || now.Term != own.Term {
+			if !isStill(own, now) {
 				end(site.ErrChanged)
 			}
 		})

@@ -109,7 +109,7 @@ func (s *Sites) change(ctx context.Context, here, next *site.Record) error {
 	switch {
 	case err != nil:
 		return err
-	case now == nil || now.State != here.State || now.Term != here.Term:
+	case !isStill(here, now):
 		return schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q changes just now: look again", here.Site)
 	}
 	if err = s.store.Save(ctx, next, revision, 0); errors.Is(err, site.ErrChanged) {

@@ -72,15 +72,32 @@ func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences
 
 // From returns the first message of a stream that was stored at a time or later, by the clock of NATS, or nil if there is none.
 func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message, error) {
-	var found *Message
-	a, err := r.ask(ctx, stream, single, nextRequest{StartTime: &t, Next: ">"})
-	if err == nil {
-		found, err = a.message()
-	}
+	found, err := r.one(ctx, stream, nextRequest{StartTime: &t, Next: ">"})
 	if err != nil {
 		return nil, fmt.Errorf("bus: read %s from %s: %w", stream, t.UTC().Format(time.RFC3339Nano), err)
 	}
 	return found, nil
+}
+
+// one sends a direct get of one message. It returns nil if there is none.
+func (r *Reader) one(ctx context.Context, stream string, get any) (*Message, error) {
+	a, err := r.ask(ctx, stream, single, get)
+	if err != nil {
+		return nil, err
+	}
+	return a.message()
+}
+
+// needed is one, and what says which message it is. The error is ErrNone if there is none.
+func (r *Reader) needed(ctx context.Context, stream, what string, get any) (Message, error) {
+	found, err := r.one(ctx, stream, get)
+	switch {
+	case err != nil:
+		return Message{}, fmt.Errorf("bus: read %s: %w", what, err)
+	case found == nil:
+		return Message{}, fmt.Errorf("%w: %s", ErrNone, what)
+	}
+	return *found, nil
 }
 
 // message is the message of a single answer, or nil if there is none.

@@ -47,16 +47,5 @@ type atRequest struct {
 
 // At returns the message at a sequence of a stream, which is 1 or more, as one replica knows it. The error is ErrNone if that has none.
 func (r *Reader) At(ctx context.Context, stream string, sequence uint64) (Message, error) {
-	a, err := r.ask(ctx, stream, single, atRequest{sequence})
-	var found *Message
-	if err == nil {
-		found, err = a.message()
-	}
-	switch {
-	case err != nil:
-		return Message{}, fmt.Errorf("bus: read %d of %s: %w", sequence, stream, err)
-	case found == nil:
-		return Message{}, fmt.Errorf("%w: %d of %s", ErrNone, sequence, stream)
-	}
-	return *found, nil
+	return r.needed(ctx, stream, fmt.Sprintf("%d of %s", sequence, stream), atRequest{sequence})
 }

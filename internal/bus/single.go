@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,16 +77,5 @@ func (b *NATS) isSingle(ctx context.Context, stream string) bool {
 
 // newest returns the last message of a subject, as one replica knows it. The error is ErrNone if there is none.
 func (r *Reader) newest(ctx context.Context, stream, subject string) (Message, error) {
-	a, err := r.ask(ctx, stream, single, lastRequest{subject})
-	var found *Message
-	if err == nil {
-		found, err = a.message()
-	}
-	switch {
-	case err != nil:
-		return Message{}, fmt.Errorf("bus: read %s: %w", subject, err)
-	case found == nil:
-		return Message{}, fmt.Errorf("%w: %s", ErrNone, subject)
-	}
-	return *found, nil
+	return r.needed(ctx, stream, subject, lastRequest{subject})
 }

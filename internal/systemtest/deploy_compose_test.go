@@ -228,6 +228,19 @@ func TestComposeRuns(t *testing.T) {
 	}
 }
 
+// startNATS starts a NATS server, which runs until the test ends. It may not be ready yet.
+func startNATS(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	s.Start()
+	return s
+}
+
 // startComposeNATS runs the three servers, and returns their URLs when they are a cluster. leaves are the addresses on which the servers of one site wait for those of the
 // other one, by where the file says that they are found.
 func startComposeNATS(t *testing.T, file composeFile, leaves map[string]string) string {
@@ -251,14 +264,7 @@ func startComposeNATS(t *testing.T, file composeFile, leaves map[string]string) 
 		if o.LeafNode.Port != 0 {
 			o.LeafNode.Host, o.LeafNode.Port = leafAddress(t, file.Services[name], leaves)
 		}
-		s, err := server.NewServer(o)
-		require.NoError(t, err)
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
-		s.Start()
-		all = append(all, s)
+		all = append(all, startNATS(t, o))
 	}
 	for _, s := range all {
 		require.True(t, s.ReadyForConnections(patience))

@@ -282,13 +282,7 @@ func startChartNATS(t *testing.T, site string, leaf int, ca *natstest.Authority)
 	require.NoError(t, err)
 	assert.Equal(t, site, o.JetStreamDomain)
 	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
-	s, err := server.NewServer(o)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	s.Start()
+	s := startNATS(t, o)
 	require.True(t, s.ReadyForConnections(patience))
 	return s.ClientURL()
 }
