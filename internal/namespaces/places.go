@@ -51,10 +51,6 @@ type book struct {
 	left  int
 	until time.Time
 	limit int
-	// tally is the stored tally as last seen, at a revision. known means that it is probably still the stored one.
-	tally    tally
-	revision uint64
-	known    bool
 	// full is why the last create was refused; fullUntil is how long that holds.
 	full      *schedule.Error
 	fullUntil time.Time
@@ -64,8 +60,6 @@ type book struct {
 func NewPlaces(cluster *kv.Cluster, count Counter, now func() time.Time) *Places {
 	return &Places{cluster: cluster, count: count, now: now, books: map[string]*book{}}
 }
-
-// placesKey is the key of a tally in the cluster bucket.
 
 // Take takes a place for a schedule that is about to be created. The place need not be given back, because the schedules are
 // counted again before places run out. If there is none, the error is a *schedule.Error with CodeResourceExhausted.
@@ -111,13 +105,16 @@ func (p *Places) book(namespace string) *book {
 
 // take takes places from the stored tally, and puts those for later into the book.
 func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
+	record := subjects.PlacesKey(key.Namespace)
 	for range maxWrites {
-		if err := b.read(ctx, p.cluster, subjects.PlacesKey(key.Namespace)); err != nil {
+		// Every attempt reads, even after a write of this frontend: one that need not read would always be quicker than the others,
+		// and they would never get a place.
+		current, revision, err := p.read(ctx, record)
+		if err != nil {
 			return err
 		}
-		current, now := b.tally, p.now()
+		now := p.now()
 		if current.stale(b.limit, now) {
-			var err error
 			if current, err = p.recount(ctx, key.Namespace, current, b.limit); err != nil {
 				return err
 			}
@@ -125,10 +122,10 @@ func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 		}
 		next, places := current.grant(key.ID, b.limit, now)
 		if places == 0 {
-			b.full, b.fullUntil, b.known = errFull(key.Namespace, b.limit, current.wait(now)), now.Add(fullAge), false
+			b.full, b.fullUntil = errFull(key.Namespace, b.limit, current.wait(now)), now.Add(fullAge)
 			return b.full
 		}
-		err := b.write(ctx, p.cluster, subjects.PlacesKey(key.Namespace), next)
+		_, err = kv.PutJSON(ctx, p.cluster, record, &next, revision)
 		if errors.Is(err, kv.ErrConflict) {
 			continue
 		}
@@ -141,26 +138,13 @@ func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 		"too many frontends create schedules in namespace %q at the same time: try again", key.Namespace)
 }
 
-func (b *book) read(ctx context.Context, cluster *kv.Cluster, key string) error {
-	if b.known {
-		return nil
-	}
-	record, err := kv.GetJSON[tally](ctx, cluster, key)
+// read returns the stored tally and its revision: the zero values if there is none that can be read, so that schedules are counted.
+func (p *Places) read(ctx context.Context, key string) (tally, uint64, error) {
+	record, err := kv.GetJSON[tally](ctx, p.cluster, key)
 	if err != nil && !errors.Is(err, kv.ErrNotFound) && !errors.Is(err, kv.ErrCorrupt) {
-		return err
+		return tally{}, 0, err
 	}
-	b.tally, b.revision, b.known = record.Value, record.Revision, true // without a stored tally the schedules are counted
-	return nil
-}
-
-func (b *book) write(ctx context.Context, cluster *kv.Cluster, key string, next tally) error {
-	b.known = false // unless this succeeds
-	revision, err := kv.PutJSON(ctx, cluster, key, &next, b.revision)
-	if err != nil {
-		return err
-	}
-	b.tally, b.revision, b.known = next, revision, true
-	return nil
+	return record.Value, record.Revision, nil
 }
 
 // recount counts the schedules. It counts exactly if that decides about the last free places.
