@@ -109,6 +109,8 @@ func (b *natsBuckets) readerOf(name string, records int) *bus.Reader {
 }
 
 func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error) {
+	ctx, cancel := bus.ForAnswer(ctx)
+	defer cancel()
 	in, err := b.toRead(ctx, bucket)
 	if err != nil {
 		return Entry{}, err

@@ -4,10 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// answerTimeout bounds the wait for an answer of JetStream.
+const answerTimeout = 5 * time.Second
+
+// ForAnswer returns a context for one question to JetStream: it ends with ctx, and after five seconds at the latest. Nobody answers while a stream has no leader, and what
+// a server was asked that has died is never answered. The client library bounds a question only if its context has no deadline at all, so every question whose
+// context may have one needs this, or it waits as long as its caller would. The caller calls cancel.
+func ForAnswer(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
+	return context.WithTimeout(ctx, answerTimeout)
+}
 
 // Ask sends a request to the JetStream API that nats.go has no function for, and returns the answer, which may be a refusal. The verb is
 // the subject without the prefix of the API, such as "STREAM.INFO.EVENTS". Ask waits until ctx ends; a ctx without an end waits forever. A trace of js is told

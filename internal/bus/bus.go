@@ -15,7 +15,7 @@
 //   - [Reader] reads the newest messages of several subjects in one round trip, from any replica. JetStream answers such a request
 //     ("multi_last" of a direct get, ADR-31) with a message for each subject and a message that marks the end; nats.go has no function
 //     for it. [Lanes] are connections for reading, so that a stream that cannot be read for a moment holds up no other stream.
-//   - [Ask] sends other requests to the JetStream API, and [CodeOf] finds the codes of its errors.
+//   - [Ask] sends other requests to the JetStream API, and [CodeOf] finds the codes of its errors. [ForAnswer] bounds the wait for an answer, of any request.
 //
 // The package knows streams, subjects and headers. It does not know what messages contain, or what an error of the server means to the
 // caller. It may import subjects. Everything that talks to JetStream may import it. Reads for people, such as the event history and the

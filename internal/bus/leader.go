@@ -47,7 +47,7 @@ func LeaderAt(ctx context.Context, js jetstream.JetStream, stream string, sequen
 }
 
 func leaderGet(ctx context.Context, js jetstream.JetStream, stream, subject string, what map[string]any) (Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	reply, err := Ask(ctx, js, "STREAM.MSG.GET."+stream, what)
 	if err != nil {
@@ -62,7 +62,7 @@ const beyondAll = math.MaxInt32
 // LeaderSubjects counts the subjects of a stream that have messages and match a filter. The server lists subjects from an offset on and
 // tells their number. The offset here is behind the last subject, so the list is empty and the answer small.
 func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	var info struct {
 		Total int `json:"total"`
@@ -76,7 +76,7 @@ func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter 
 
 // leaderCounts returns how many messages each subject has that matches a filter.
 func leaderCounts(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	all := map[string]uint64{}
 	for {
@@ -100,7 +100,7 @@ func leaderCounts(ctx context.Context, js jetstream.JetStream, stream, filter st
 
 // LeaderSequence returns the sequence of the last message that a stream has stored, even if the message is gone; 0 if it never had one.
 func LeaderSequence(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	var info struct {
 		State *struct {

@@ -77,6 +77,8 @@ func (b *NATS) Next(ctx context.Context, stream, subject string, from uint64) (M
 
 // Remove implements [Bus].
 func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	s, err := b.handle(ctx, stream)
 	if err != nil {
 		return err
@@ -110,6 +112,8 @@ func (b *NATS) handle(ctx context.Context, name string) (jetstream.Stream, error
 
 // Purge implements [Bus].
 func (b *NATS) Purge(ctx context.Context, stream, subject string) error {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	s, err := b.handle(ctx, stream)
 	if err != nil {
 		return err
@@ -119,6 +123,8 @@ func (b *NATS) Purge(ctx context.Context, stream, subject string) error {
 
 // Backlog implements [Bus].
 func (b *NATS) Backlog(ctx context.Context, stream, consumer string) (int, error) {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
 	if err != nil {
 		return 0, err
@@ -129,6 +135,8 @@ func (b *NATS) Backlog(ctx context.Context, stream, consumer string) (int, error
 
 // Delivered implements [Bus].
 func (b *NATS) Delivered(ctx context.Context, stream, consumer string) (uint64, error) {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return 0, nil
@@ -146,6 +154,8 @@ func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error)
 
 // Pull implements [Bus].
 func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Deliveries, error) {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	// Do not update an existing consumer: an operator may have tuned it.
 	c, err := b.js.Consumer(ctx, stream, consumer.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {

@@ -8,16 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	// readTimeout bounds a read whose context has no earlier deadline. Nobody answers while a stream has no leader or no reachable
-	// replica.
-	readTimeout = 5 * time.Second
 	// maxBytes is the size at which the server cuts an answer. An answer must not fill the buffers of the connection.
 	maxBytes = 1 << 20
 )
@@ -89,7 +85,7 @@ const (
 
 // ask sends a direct get and returns the whole answer.
 func (r *Reader) ask(ctx context.Context, stream string, of answerKind, get any) (*directAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	a, err := r.send(stream, of, get)
 	if err != nil {

@@ -21,7 +21,7 @@ type nextRequest struct {
 // Since returns at most limit messages of a stream with sequences greater than after, in the order of their sequences. It skips messages
 // that were replaced meanwhile. Rest says that there may be more messages. A replica that lags behind an earlier answer returns none.
 func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit int) (found []Message, rest bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := ForAnswer(ctx)
 	defer cancel()
 	rest = true
 	for side := 1; rest && len(found) < limit; side = min(2*side, maxSide) {

@@ -36,7 +36,9 @@ func (s *Single) Is(ctx context.Context, ask func(context.Context) (int, error))
 		return false
 	}
 	defer s.asking.Unlock()
-	count, err := ask(ctx)
+	limited, cancel := ForAnswer(ctx)
+	defer cancel()
+	count, err := ask(limited)
 	if err != nil {
 		return false
 	}

@@ -60,6 +60,8 @@ func (b *NATS) Counts(ctx context.Context, stream, filter string) (map[string]ui
 
 // Floor implements [Streams].
 func (b *NATS) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
 	if err != nil {
 		return 0, err
@@ -69,6 +71,8 @@ func (b *NATS) Floor(ctx context.Context, stream, consumer string) (uint64, erro
 
 // Consumer implements [Streams].
 func (b *NATS) Consumer(ctx context.Context, stream string, config jetstream.ConsumerConfig) (Fetcher, error) {
+	ctx, cancel := ForAnswer(ctx)
+	defer cancel()
 	consumer, err := b.js.Consumer(ctx, stream, config.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		consumer, err = b.js.CreateConsumer(ctx, stream, config)

@@ -198,6 +198,9 @@ func fight(t *testing.T, b bundle, writers, entries int, meanwhile func()) {
 				for errors.Is(err, journal.ErrConflict) {
 					conflicts.Add(1)
 					entry, lastErr := b.Last(ctx, 0, key)
+					if ctx.Err() != nil {
+						return fmt.Errorf("writer %d, entry %d: %w, then %w", w, i, err, lastErr)
+					}
 					if lastErr != nil {
 						continue
 					}
