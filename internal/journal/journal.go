@@ -30,8 +30,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// HeaderID is the header with the ID of an entry.
-const HeaderID = "Carillon-Entry"
+const (
+	// HeaderID is the header with the ID of an entry.
+	HeaderID = "Carillon-Entry"
+	// headerPrevious is the header with the sequence of the entry before, in decimal; the first entry has none. The header by which NATS compares it says the same, but a
+	// mirror drops that.
+	headerPrevious = "Carillon-Previous"
+)
 
 const (
 	// batch is how many entries one answer of NATS has at most.
@@ -95,6 +100,9 @@ func (j *Journals) Append(ctx context.Context, shard int, key schedule.Key, last
 
 func entryMessage(subject string, last uint64, e Entry) *nats.Msg {
 	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(last, 10)}, HeaderID: {e.ID}}
+	if last > 0 {
+		header[headerPrevious] = header[nats.ExpectedLastSubjSeqHdr]
+	}
 	if e.Ends {
 		header[subjects.HeaderEnds] = []string{"1"}
 	}
@@ -159,7 +167,11 @@ func (j *Journals) Last(ctx context.Context, shard int, key schedule.Key) (Entry
 
 // EntryOf returns the entry that a message of a journal is.
 func EntryOf(m bus.Message) Entry {
-	previous, _ := strconv.ParseUint(m.Header.Get(nats.ExpectedLastSubjSeqHdr), 10, 64) // without the header it is not known
+	said := m.Header.Get(headerPrevious)
+	if said == "" {
+		said = m.Header.Get(nats.ExpectedLastSubjSeqHdr) // of an earlier release
+	}
+	previous, _ := strconv.ParseUint(said, 10, 64) // without a header it is not known
 	return Entry{Sequence: m.Sequence, Previous: previous, ID: m.Header.Get(HeaderID), Data: m.Data}
 }
 
