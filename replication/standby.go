@@ -20,12 +20,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-const (
-	// pageSize is how many messages of a stream are read at once.
-	pageSize = 256
-	// floorsAfter is how long a standby does not ask for the floors after it has stored them: until a few looks before internal/site stores them again, each minute.
-	floorsAfter = 55 * time.Second
-)
+// pageSize is how many messages of a stream are read at once.
+const pageSize = 256
 
 // there returns the streams of the other site.
 func (s *Service) there(own *site.Record) (streams, error) {
@@ -57,7 +53,7 @@ func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen
 	}
 	seen := site.Seen{Done: site.Mirror}
 	var floors map[string]uint64
-	if needsFloors(own, peer, s.config.Now()) {
+	if own.NeedsFloors(peer, s.config.Now()) {
 		floors = there.floors(ctx, facts.Shards) // before the mirrors are looked at: what was carried out up to here, they must have
 	}
 	if seen.Ends, err = s.measure(ctx, facts.Shards); err != nil {
@@ -67,12 +63,6 @@ func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen
 		seen.Floors = floors
 	}
 	return seen, nil
-}
-
-// needsFloors reports whether a standby may store the floors after this look: for the first time, after a minute, or to take over. Should a look take so long that the
-// standby stores what it has seen without them, it keeps those that it has.
-func needsFloors(own, peer *site.Record, now time.Time) bool {
-	return !own.Complete || peer.State != site.Active || now.Sub(own.Noted) >= floorsAfter
 }
 
 // measure returns where the mirrors end, and takes note of how far they are behind.

@@ -159,8 +159,18 @@ func (r *Record) follow(peer *Record, seen Seen, now time.Time) (*Record, Action
 	return r, Mirror
 }
 
-// noteEvery is how often a standby stores how far the other site is.
-const noteEvery = time.Minute
+const (
+	// noteEvery is how often a standby stores how far the other site is.
+	noteEvery = time.Minute
+	// noteSoon is how long before that it begins to ask for what it stores then: a few looks.
+	noteSoon = 5 * time.Second
+)
+
+// NeedsFloors reports whether a standby may store the floors after the look that begins now, so that [Seen] must have them: for the first time, after a minute, or to take
+// over. Should the look take so long that the standby stores what it has seen without them, it keeps those that it has.
+func (r *Record) NeedsFloors(peer *Record, now time.Time) bool {
+	return !r.Complete || peer.State != Active || now.Sub(r.Noted) >= noteEvery-noteSoon
+}
 
 func (r *Record) noteFloors(floors map[string]uint64) {
 	if floors != nil {
