@@ -78,14 +78,14 @@ func TestSeed(t *testing.T) {
 // TestSeeds simulates under many seeds, the same ones each time. CARILLON_SEEDS makes it try new ones.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	first, count := seedsToTry(t, 2000)
+	first, count := seedsToTry(t, 1000)
 	trySeeds(t, first, count, PlanOf)
 }
 
 // TestExecutions is TestSeeds for workflow executions.
 func TestExecutions(t *testing.T) {
 	t.Parallel()
-	first, count := seedsToTry(t, 2000)
+	first, count := seedsToTry(t, 1000)
 	trySeeds(t, first, count, ExecutionPlanOf)
 }
 
