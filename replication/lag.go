@@ -22,8 +22,6 @@ type lag struct {
 // behind is how far one mirror is behind its origin.
 type behind struct {
 	entries uint64
-	// fresh says that it had heard of its origin a moment before it was last looked at.
-	fresh bool
 	// complete is when it was last known to have everything, or when it was first looked at.
 	complete time.Time
 }
@@ -57,28 +55,12 @@ func (l *lag) stream(name string, now time.Time, mirror *jetstream.StreamSourceI
 		}
 		l.behind[name] = b
 	}
-	b.fresh = mirror.Active >= 0 && mirror.Active < heardAgo
 	if b.entries = mirror.Lag; b.entries > 0 || mirror.Active < 0 {
 		return
 	}
 	if heard := now.Add(-mirror.Active); heard.After(b.complete) {
 		b.complete = heard
 	}
-}
-
-// heardAgo is how long ago a mirror may have heard of its origin, so that what it says about its lag is believed. It hears each second.
-const heardAgo = 3 * time.Second
-
-// isComplete reports whether no mirror lacked anything when it was last looked at.
-func (l *lag) isComplete() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range l.behind {
-		if b.entries > 0 || !b.fresh {
-			return false
-		}
-	}
-	return len(l.behind) > 0
 }
 
 // now returns how long ago all mirrors had everything, and how many entries they lack. It is ok at a standby whose mirrors have been looked at.

@@ -40,7 +40,7 @@ type Look struct {
 	Behind map[string]uint64 `json:"behind,omitempty"`
 	// Missing are the mirrors that a standby does not have yet, or that have not heard of their origin lately.
 	Missing []string `json:"missing,omitempty"`
-	// Ahead are the streams of which the standby has more than the active site: that one has lost what it had acknowledged, for example with its power.
+	// Ahead are the streams of which the standby has or had more than the active site: that one has lost what it had acknowledged, for example with its power.
 	Ahead []string `json:"ahead,omitempty"`
 	// Diverged is how many diverged messages this site keeps.
 	Diverged uint64 `json:"diverged"`
@@ -71,8 +71,10 @@ func (s *Sites) Look(ctx context.Context) (Look, error) {
 	}
 	switch {
 	case look.Here.State == site.Standby:
+		look.Ahead = slices.Clone(look.Here.Ahead)
 		err = look.compare(ctx, s.names, far, s.js)
 	case look.There.State == site.Standby:
+		look.Ahead = slices.Clone(look.There.Ahead)
 		err = look.compare(ctx, s.names, s.js, far)
 	}
 	return look, err
@@ -116,7 +118,7 @@ func (l *Look) add(name string, mirror *jetstream.StreamSourceInfo, isAhead func
 		l.Missing = append(l.Missing, name)
 	case mirror.Lag > 0:
 		l.Behind[name] = mirror.Lag
-	case isAhead():
+	case !slices.Contains(l.Ahead, name) && isAhead():
 		l.Ahead = append(l.Ahead, name)
 	}
 }

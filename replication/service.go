@@ -70,6 +70,8 @@ type Service struct {
 	// far reads the streams of the other site, whose domain is farOf.
 	far   *bus.Reader
 	farOf string
+	// wasAway says that the other site has not answered since the mirrors were last compared with its streams.
+	wasAway bool
 	// paused is when the last task queue was paused.
 	paused time.Time
 

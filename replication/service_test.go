@@ -26,12 +26,14 @@ type end struct {
 	conn  *nats.Conn
 	js    jetstream.JetStream
 	sites *replication.Sites
+	// role is the role replication of the site, from run on.
+	role *replication.Service
 }
 
 func newEnd(t *testing.T, names subjects.Names, cluster *natstest.ClusterT) *end {
 	t.Helper()
 	conn, js := natstest.Connect(t, cluster.URLs())
-	return &end{t, names, conn, js, replication.NewSites(js, names, time.Now)}
+	return &end{t: t, names: names, conn: conn, js: js, sites: replication.NewSites(js, names, time.Now)}
 }
 
 // run runs the role until the test ends.
@@ -39,6 +41,7 @@ func (e *end) run() {
 	e.t.Helper()
 	service, err := replication.New(replication.Config{JS: e.js, Names: e.names, ConfirmAfter: 100 * time.Millisecond, Logger: natstest.Logger(e.t)})
 	require.NoError(e.t, err)
+	e.role = service
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
@@ -65,7 +68,7 @@ func (e *end) isCurrent(term uint64) {
 	e.t.Helper()
 	natstest.Eventually(e.t, natstest.Patience, "the standby has everything", func() bool {
 		look := e.is(site.Standby, term)
-		return look.There != nil && look.There.State == site.Active && len(look.Missing) == 0 && len(look.Behind) == 0
+		return look.There != nil && look.There.State == site.Active && look.Here.Complete && len(look.Missing) == 0 && len(look.Behind) == 0
 	})
 }
 
@@ -196,6 +199,34 @@ func TestFailover(t *testing.T) {
 		return nil
 	}))
 	assert.Equal(t, []string{east.names.EventStream() + " " + east.event(2) + " 2"}, kept)
+}
+
+// TestTheActiveSiteHasLostEntries: then the standby says so, also when nobody could see it any more, and the two are not mixed.
+func TestTheActiveSiteHasLostEntries(t *testing.T) {
+	t.Parallel()
+	sites, east, west := newSites(t)
+	for i := range 5 {
+		require.True(t, east.put(i))
+	}
+	natstest.Eventually(t, natstest.Patience, "the standby has them", func() bool { return len(west.has(0, 1, 2, 3, 4)) == 5 })
+	sites.Cut()
+	stream, err := east.js.Stream(t.Context(), east.names.EventStream())
+	require.NoError(t, err)
+	require.NoError(t, east.js.DeleteStream(t.Context(), east.names.EventStream()))
+	_, err = east.js.CreateStream(t.Context(), stream.CachedInfo().Config)
+	require.NoError(t, err)
+	require.True(t, east.put(5))
+	natstest.Eventually(t, natstest.Patience, "the standby has noticed", func() bool { return west.role.Waits() == "the site east to answer" })
+	sites.Heal()
+	natstest.Eventually(t, natstest.Patience, "the standby has taken note", func() bool { return len(west.is(site.Standby, 1).Here.Ahead) > 0 })
+	for i := range 10 {
+		require.True(t, east.put(10+i))
+	}
+	assert.Equal(t, []string{east.names.EventStream()}, west.is(site.Standby, 1).Here.Ahead)
+	err = east.sites.Handover(t.Context(), time.Minute, ignore)
+	require.ErrorContains(t, err, `the site "east" has lost entries that "west" has`)
+	assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
+	assert.True(t, east.put(30), "it goes on")
 }
 
 // TestHandoverIsGivenUp: a run that does not end in time keeps the site active, and its workers get runs again.

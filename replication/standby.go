@@ -42,6 +42,7 @@ func (s *Service) origin(ctx context.Context, own *site.Record) (streams, topolo
 // mirror makes the mirrors that are missing, and looks how far each is. A stream that is none, because a suspended process has made one of the mirror, becomes one again.
 func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen, error) {
 	if peer == nil {
+		s.wasAway = true
 		return site.Seen{Waits: "the site " + own.Peer + " to answer"}, nil
 	}
 	there, facts, err := s.origin(ctx, own)
@@ -51,18 +52,34 @@ func (s *Service) mirror(ctx context.Context, own, peer *site.Record) (site.Seen
 	if err := s.makeMirrors(ctx, own, there, facts); err != nil {
 		return site.Seen{}, err
 	}
-	seen := site.Seen{Done: site.Mirror}
-	var floors map[string]uint64
-	if own.NeedsFloors(peer, s.config.Now()) {
-		floors = there.floors(ctx, facts.Shards) // before the mirrors are looked at: what was carried out up to here, they must have
+	if s.wasAway || own.NeedsFloors(peer, s.config.Now()) {
+		seen, err := s.compare(ctx, there, facts.Shards)
+		s.wasAway = s.wasAway && err != nil
+		return seen, err
 	}
-	if seen.Ends, err = s.measure(ctx, facts.Shards); err != nil {
+	ends, err := s.measure(ctx, facts.Shards)
+	return site.Seen{Done: site.Mirror, Ends: ends}, err
+}
+
+// compare looks where the mirrors end, and their streams at the other site.
+func (s *Service) compare(ctx context.Context, there streams, shards int) (site.Seen, error) {
+	floors := there.floors(ctx, shards) // before the mirrors are looked at: what was carried out up to here, they must have
+	before, err := endsOf(ctx, s.config.Names.MirroredStreams(shards), there.last)
+	if err != nil {
 		return site.Seen{}, err
 	}
-	if seen.Complete = s.lag.isComplete(); seen.Complete {
+	seen := site.Seen{Done: site.Mirror}
+	if seen.Ends, err = s.measure(ctx, shards); err != nil {
+		return site.Seen{}, err
+	}
+	if seen.Complete, err = there.hadNoMore(ctx, before, seen.Ends); err != nil {
+		return site.Seen{}, err
+	}
+	if seen.Complete {
 		seen.Floors = floors
 	}
-	return seen, nil
+	seen.Ahead, err = there.isBehind(ctx, before, seen.Ends)
+	return seen, err
 }
 
 // measure returns where the mirrors end, and takes note of how far they are behind.
@@ -78,21 +95,6 @@ func (s *Service) measure(ctx context.Context, shards int) (map[string]uint64, e
 		s.lag.stream(name, s.config.Now(), info.Mirror)
 	}
 	return ends, nil
-}
-
-// floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out
-// again. A newer one is not, where the mirror of another journal lacks what was carried out.
-func (s streams) floors(ctx context.Context, shards int) map[string]uint64 {
-	floors := map[string]uint64{}
-	for shard := range shards {
-		transfer := s.names.Transfer(shard)
-		consumer, err := s.js.Consumer(ctx, transfer.Stream, transfer.Config.Durable)
-		if err != nil {
-			return nil
-		}
-		floors[transfer.Stream] = consumer.CachedInfo().AckFloor.Stream
-	}
-	return floors
 }
 
 // makeMirrors makes the mirrors that are missing at a standby.

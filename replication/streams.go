@@ -18,6 +18,8 @@ import (
 const (
 	// calm is how long the end of a stream must stay where it is, after the stream has stopped to be a mirror.
 	calm = 300 * time.Millisecond
+	// sureAfter is how many times in a row a stream must say that it has less than its mirror, until that is believed.
+	sureAfter = 5
 	// requestTimeout bounds a change of one stream.
 	requestTimeout = 10 * time.Second
 )
@@ -140,6 +142,64 @@ func (s streams) settled(ctx context.Context, name string) (uint64, error) {
 		last = now
 	}
 	return 0, err
+}
+
+// last returns the sequence of the last message of a stream, even if that is gone.
+func (s streams) last(ctx context.Context, name string) (uint64, error) {
+	return bus.LeaderSequence(ctx, s.js, name)
+}
+
+// hadNoMore reports whether mirrors that end at these sequences have everything that their streams had when those ended where before says. What NATS says of a mirror's lag does not
+// tell: it is 0 as well before the first message comes. The last messages of a stream may be gone, so where a mirror ends earlier, its stream is asked whether it has any beyond.
+func (s streams) hadNoMore(ctx context.Context, before, ends map[string]uint64) (bool, error) {
+	for name, last := range before {
+		if ends[name] >= last {
+			continue
+		}
+		if _, err := bus.LeaderNext(ctx, s.js, name, ">", ends[name]+1); !errors.Is(err, bus.ErrNone) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// isBehind returns the streams that have less than mirrors that end at these sequences, in their order. A leader that has just been elected may say for a moment that its stream ends earlier, so
+// each is asked several times.
+func (s streams) isBehind(ctx context.Context, before, ends map[string]uint64) (behind []string, err error) {
+	for name, end := range ends {
+		last := before[name]
+		for range sureAfter {
+			if last >= end || err != nil {
+				break
+			}
+			if err = sleep.For(ctx, calm); err == nil {
+				last, err = s.last(ctx, name)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last < end {
+			behind = append(behind, name)
+		}
+	}
+	slices.Sort(behind)
+	return behind, nil
+}
+
+// floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out
+// again. A newer one is not, where the mirror of another journal lacks what was carried out.
+func (s streams) floors(ctx context.Context, shards int) map[string]uint64 {
+	floors := map[string]uint64{}
+	for shard := range shards {
+		transfer := s.names.Transfer(shard)
+		consumer, err := s.js.Consumer(ctx, transfer.Stream, transfer.Config.Durable)
+		if err != nil {
+			return nil
+		}
+		floors[transfer.Stream] = consumer.CachedInfo().AckFloor.Stream
+	}
+	return floors
 }
 
 // open gives a stream that takes nothing its subjects back, if that is still allowed, and removes the mark of its end.

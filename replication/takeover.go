@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +28,7 @@ func (s *Sites) Handover(ctx context.Context, within time.Duration, progress fun
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	next, err := site.Handover(here, s.there(ctx, here), now.Add(within), now)
+	next, err := s.handover(ctx, here, within)
 	if err == nil {
 		err = s.change(ctx, here, next)
 	}
@@ -41,6 +41,26 @@ func (s *Sites) Handover(ctx context.Context, within time.Duration, progress fun
 		}
 		return there != nil && there.State == site.Active && there.Term > here.Term, nil
 	})
+}
+
+// handover returns the record of a site that is to hand over. It refuses a standby that would not get what this site has: the streams would take nothing until that has come.
+func (s *Sites) handover(ctx context.Context, here *site.Record, within time.Duration) (*site.Record, error) {
+	now := s.now()
+	next, err := site.Handover(here, s.there(ctx, here), now.Add(within), now)
+	if err != nil {
+		return nil, err
+	}
+	look, err := s.Look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(look.Ahead) > 0:
+		return nil, site.Ahead(here, look.Ahead)
+	case len(look.Missing) > 0:
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition,
+			"the site %q does not mirror %s now: wait until carillon site status says that the standby has everything", here.Peer, strings.Join(look.Missing, ", "))
+	}
+	return next, nil
 }
 
 // Failover makes this site the active one without the other, and waits until it is. It refuses, with CodeFailedPrecondition, while the other site answers, or if the mirrors of this one have

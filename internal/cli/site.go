@@ -168,7 +168,7 @@ func lookText(look *replication.Look) (lines []string) {
 	case look.Behind == nil:
 		lines = append(lines, "how far the standby is, is not known")
 	case behind == 0 && !hadEverything(look):
-		lines = append(lines, "the standby lacks no entry, and has yet to note it: until then, a failover needs --force")
+		lines = append(lines, "the standby lacks no entry, and has yet to note it: until then, it is given no handover, and a failover needs --force")
 	case behind == 0:
 		lines = append(lines, "the standby has everything")
 	default:

@@ -14,7 +14,7 @@ func TestLookText(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*replication.Look){
 		"the standby has everything": func(*replication.Look) {},
-		"the standby lacks no entry, and has yet to note it: until then, a failover needs --force": func(l *replication.Look) { l.There.Complete = false },
+		"the standby lacks no entry, and has yet to note it: until then, it is given no handover, and a failover needs --force": func(l *replication.Look) { l.There.Complete = false },
 		"the standby lacks 3 entries":                     func(l *replication.Look) { l.Behind["a"] = 3 },
 		"the standby has no mirror yet of a, b":           func(l *replication.Look) { l.Missing = []string{"a", "b"} },
 		"how far the standby is, is not known":            func(l *replication.Look) { l.There, l.Behind = nil, nil },

@@ -2,6 +2,7 @@ package site
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -50,6 +51,9 @@ type Record struct {
 	Reviewed bool `json:"reviewed,omitempty"`
 	// Complete says that the mirrors of a standby have had everything once, since it became that.
 	Complete bool `json:"complete,omitempty"`
+	// Ahead are the streams of which a standby had more than the active site, when it first had: that one has lost what it had acknowledged. It stays until the standby is made
+	// anew, since nobody sees any more that the two differ, once the active site has written as much again.
+	Ahead []string `json:"ahead,omitempty"`
 	// Floors has, for each journal stream by its name, the sequence up to which the other site had carried out all entries when it was last asked; only
 	// at a standby and while it takes over.
 	Floors map[string]uint64 `json:"floors,omitempty"`
@@ -67,7 +71,7 @@ func (r *Record) Works() bool {
 // Clone returns a deep copy.
 func (r *Record) Clone() *Record {
 	other := *r
-	other.Cuts, other.Floors = maps.Clone(r.Cuts), maps.Clone(r.Floors)
+	other.Cuts, other.Floors, other.Ahead = maps.Clone(r.Cuts), maps.Clone(r.Floors), slices.Clone(r.Ahead)
 	return &other
 }
 

@@ -45,6 +45,8 @@ type Seen struct {
 	Ends map[string]uint64
 	// Complete says that all mirrors had everything, after Mirror.
 	Complete bool
+	// Ahead are the streams of which the mirrors have more than the other site has, after Mirror.
+	Ahead []string
 	// Floors has what belongs into the record under that name, after Mirror; nil if the other site did not say.
 	Floors map[string]uint64
 	// Waits says what a drain or a fence still waits for.
@@ -110,7 +112,7 @@ func (r *Record) giveUp(why string, now time.Time) (*Record, Action) {
 }
 
 func (r *Record) drain(peer *Record, seen Seen, now time.Time) (*Record, Action) {
-	ready := peer != nil && peer.State == Standby && peer.Term == r.Term
+	ready := peer != nil && peer.State == Standby && peer.Term == r.Term && peer.Complete && len(peer.Ahead) == 0
 	switch {
 	case seen.Done == Drain && ready:
 		next := r.become(Stopping, now)
@@ -118,7 +120,7 @@ func (r *Record) drain(peer *Record, seen Seen, now time.Time) (*Record, Action)
 	case now.Before(r.Deadline):
 		return r, Drain
 	case !ready:
-		return r.giveUp("the other site did not answer as a standby of this term in time", now)
+		return r.giveUp("the other site did not answer as a standby of this term, with all that this one has, in time", now)
 	}
 	return r.giveUp("not in time: "+seen.Waits, now)
 }
@@ -136,7 +138,7 @@ func (r *Record) stop(seen Seen, now time.Time) (*Record, Action) {
 }
 
 // follow takes over from a fenced site, as soon as the mirrors have all that it had. It looks at the mirrors again after it has heard of a new
-// term, since what it has seen before could be older.
+// term, since what it has seen before could be older. If the mirrors have more, that site has lost what it had acknowledged, and people decide which of the two is right.
 func (r *Record) follow(peer *Record, seen Seen, now time.Time) (*Record, Action) {
 	switch {
 	case peer == nil || peer.Peer != r.Site:
@@ -145,6 +147,12 @@ func (r *Record) follow(peer *Record, seen Seen, now time.Time) (*Record, Action
 		next := r.Clone()
 		next.Term = peer.Term
 		return next, Mirror
+	case len(seen.Ahead) > 0 && len(r.Ahead) == 0:
+		next := r.Clone()
+		next.Ahead = seen.Ahead
+		return next, Mirror
+	case len(r.Ahead) > 0:
+		return r, Mirror
 	case peer.State == Fenced && peer.Term == r.Term && seen.Done == Mirror && reaches(seen.Ends, peer.Cuts):
 		next := r.become(Promoting, now)
 		next.Term, next.From, next.Forced, next.Cuts, next.Problem = peer.Term+1, peer.Term, false, nil, ""
@@ -218,7 +226,8 @@ func (r *Record) rejoin(peer *Record, seen Seen, now time.Time) (*Record, Action
 		return r, Nothing
 	case seen.Done == Rejoin:
 		next := r.become(Standby, now)
-		next.Term, next.Forced, next.Cuts, next.Problem, next.Complete = peer.Term, false, nil, "", false
+		next.Term, next.Forced, next.Cuts, next.Problem = peer.Term, false, nil, ""
+		next.Complete, next.Ahead = false, nil
 		return next, Mirror
 	}
 	return r, Rejoin
@@ -233,10 +242,21 @@ func Handover(own, peer *Record, deadline, now time.Time) (*Record, error) {
 		return nil, schedule.Errorf(schedule.CodeUnavailable, "the site %q does not answer: a handover needs both sites", own.Peer)
 	case peer.State != Standby || peer.Term != own.Term:
 		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is %s, term %d: a handover needs a standby of term %d", peer.Site, peer.State, peer.Term, own.Term)
+	case len(peer.Ahead) > 0:
+		return nil, Ahead(own, peer.Ahead)
+	case !peer.Complete:
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q has never had everything since it became a standby: carillon site status says what it lacks", peer.Site)
 	}
 	next := own.become(Draining, now)
 	next.Deadline, next.Problem = deadline, ""
 	return next, nil
+}
+
+// Ahead refuses a handover by a site whose standby has more of some streams than it has itself. It has CodeFailedPrecondition.
+func Ahead(own *Record, streams []string) error {
+	return schedule.Errorf(schedule.CodeFailedPrecondition,
+		"the site %q has lost entries that %q has (%s), so a handover would mix the two: carillon site failover at the site that is right, or unlink the standby and link it again",
+		own.Site, own.Peer, strings.Join(streams, ", "))
 }
 
 // Failover returns the record of a site that is told to take over without the other one. A site that takes over with the consent of the other
@@ -251,7 +271,7 @@ func Failover(own, peer *Record, now time.Time) (*Record, error) {
 		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the site %q is %s, and only a standby or a fenced site takes over", own.Site, own.State)
 	}
 	next := own.become(Promoting, now)
-	next.Term, next.From, next.Forced, next.Cuts, next.Problem = own.Term+1, own.Term, true, nil, ""
+	next.Term, next.From, next.Forced, next.Cuts, next.Problem, next.Ahead = own.Term+1, own.Term, true, nil, "", nil
 	if peer != nil && peer.Term >= next.Term {
 		next.Term = peer.Term + 1
 	}

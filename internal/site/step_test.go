@@ -123,7 +123,7 @@ func (w *world) act(i int, action site.Action) site.Seen {
 		}
 		p.log, p.mirror, p.queue = slices.Clone(other.log), true, nil
 	}
-	return site.Seen{Done: action, Ends: map[string]uint64{"s": uint64(len(p.log)) + 1}}
+	return site.Seen{Done: action, Ends: map[string]uint64{"s": uint64(len(p.log)) + 1}, Complete: action == site.Mirror}
 }
 
 // write offers a place a write, into the stream or the queue. If it takes it, it acknowledges it.
@@ -264,4 +264,56 @@ func TestNeedsFloors(t *testing.T) {
 	peer.State, peer.Cuts = site.Fenced, map[string]uint64{"S": 9}
 	look()
 	assert.Equal(t, site.Promoting, own.State)
+}
+
+// TestHandoverNeedsAStandbyThatCanFollow: while the standby copies, the streams would take nothing.
+func TestHandoverNeedsAStandbyThatCanFollow(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for text, change := range map[string]func(own, peer *site.Record){
+		"": func(_, _ *site.Record) {},
+		"has never had everything since it became a standby": func(_, peer *site.Record) { peer.Complete = false },
+		"has lost entries that \"west\" has (A, B)":          func(_, peer *site.Record) { peer.Ahead = []string{"A", "B"} },
+		"a handover needs a standby of term 1":               func(_, peer *site.Record) { peer.Term = 2 },
+		"only an active one hands over":                      func(own, _ *site.Record) { own.State = site.Draining },
+	} {
+		own := site.Linked("east", "west", now)
+		peer := site.Joined("west", own, now)
+		peer.Complete = true
+		change(own, peer)
+		next, err := site.Handover(own, peer, now.Add(time.Minute), now)
+		if text != "" {
+			require.ErrorContains(t, err, text)
+			continue
+		}
+		require.NoError(t, err)
+		fences := func() bool {
+			after, _ := site.Step(next, peer, site.Seen{Done: site.Drain}, now)
+			return after.State == site.Stopping
+		}
+		assert.True(t, fences())
+		peer.Complete = false
+		assert.False(t, fences(), "it became a standby anew meanwhile")
+		peer.Complete, peer.Ahead = true, []string{"A"}
+		assert.False(t, fences())
+	}
+}
+
+// TestAStandbyThatIsAhead says so for good, and does not take over from the site that has lost entries, unless it is forced to.
+func TestAStandbyThatIsAhead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	peer := site.Linked("east", "west", now)
+	own := site.Joined("west", peer, now)
+	own, _ = site.Step(own, peer, site.Seen{Done: site.Mirror, Ends: map[string]uint64{"S": 9}, Ahead: []string{"S"}}, now)
+	require.Equal(t, []string{"S"}, own.Ahead)
+	peer = peer.Clone()
+	peer.State, peer.Cuts = site.Fenced, map[string]uint64{"S": 9}
+	next, action := site.Step(own, peer, site.Seen{Done: site.Mirror, Complete: true, Ends: map[string]uint64{"S": 9}}, now)
+	assert.Equal(t, own, next)
+	assert.Equal(t, site.Mirror, action)
+	forced, err := site.Failover(own, peer, now)
+	require.NoError(t, err)
+	assert.Equal(t, site.Promoting, forced.State)
+	assert.Empty(t, forced.Ahead)
 }
