@@ -3,6 +3,7 @@ package archival
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -19,13 +20,54 @@ func isAllowed(address string, allowed []string) bool {
 	if address == ownBucket {
 		return true
 	}
-	if u, err := url.Parse(address); err != nil || u.Path != "" && path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") && u.Path != "/" {
-		return false // with a path such as /a/../b it would not be below /a
+	if u, err := url.Parse(address); err != nil || strings.Contains(address, "#") || !isPlainPath(u.Path) {
+		return false
 	}
 	return slices.ContainsFunc(allowed, func(one string) bool {
-		rest, ok := strings.CutPrefix(address, one)
-		return ok && (rest == "" || strings.HasSuffix(one, "/") || rest[0] == '/' || rest[0] == '?')
+		asked, query, _ := strings.Cut(address, "?")
+		base, limits, _ := strings.Cut(one, "?")
+		return isBelow(asked, base) && isQueryAllowed(query, limits)
 	})
+}
+
+// isPlainPath reports whether a path means what it says: one such as /a/../b would not be below /a.
+func isPlainPath(text string) bool {
+	return text == "" || text == "/" || path.Clean(text) == strings.TrimSuffix(text, "/")
+}
+
+// isBelow reports whether a text is another one, or is below it.
+func isBelow(text, of string) bool {
+	rest, ok := strings.CutPrefix(text, of)
+	return ok && (rest == "" || strings.HasSuffix(of, "/") || rest[0] == '/')
+}
+
+// isQueryAllowed reports whether the query of a URL leads nowhere else than the query of an allowed one. A query says much about a bucket besides its name:
+// where its servers are, and whose credentials they get. So the two must be the same, apart from a prefix, which leads to what is below, and a region, if
+// the operator has named none. There may be any key that a cloud comes to know: what is not known here is not allowed.
+func isQueryAllowed(query, limits string) bool {
+	asked, err := url.ParseQuery(query)
+	if err != nil {
+		return false
+	}
+	most, err := url.ParseQuery(limits)
+	if err != nil {
+		return false
+	}
+	prefix, within := asked.Get("prefix"), most.Get("prefix")
+	if len(asked["prefix"]) > 1 || !isPlainPath("/"+strings.TrimPrefix(prefix, "/")) || within != "" && !isBelow(prefix, within) {
+		return false
+	}
+	if region := asked["region"]; !most.Has("region") && (len(region) == 0 || len(region) == 1 && isRegion(region[0])) {
+		delete(asked, "region")
+	}
+	delete(asked, "prefix")
+	delete(most, "prefix")
+	return maps.EqualFunc(asked, most, slices.Equal)
+}
+
+// isRegion reports whether a text can be the name of a region, which becomes part of the name of a host.
+func isRegion(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // openAllowed opens a bucket that namespaces may use.
