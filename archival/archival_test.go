@@ -312,7 +312,7 @@ func TestVerify(t *testing.T) {
 	}
 	b.run()
 	b.awaitArchived("w0", "w1", "w2", "w3", "w4")
-	require.Empty(t, b.verify().Damaged)
+	require.Empty(t, b.verify("").Damaged)
 	in := b.bucket()
 	require.NoError(t, in.WriteAll(t.Context(), b.historyOf(in, "w1", runs["w1"]), []byte(`{"events":[]}`), nil))
 	require.NoError(t, in.Delete(t.Context(), b.historyOf(in, "w3", runs["w3"])))
@@ -322,7 +322,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	var damaged []string
-	found := b.verify()
+	found := b.verify("")
 	for _, d := range found.Damaged {
 		damaged = append(damaged, d.WorkflowID)
 		assert.Equal(t, runs[d.WorkflowID], d.RunID)
@@ -340,11 +340,12 @@ func (b *bundle) historyOf(in *archive.Bucket, id, runID string) string {
 	return name
 }
 
-// verify verifies the archive.
-func (b *bundle) verify() (found archive.Verified) {
+// verify verifies what a query wants of the archive.
+func (b *bundle) verify(query string) (found archive.Verified) {
 	b.Helper()
 	var data wrapperspb.BytesValue
-	require.NoError(b, b.askArchive(subjects.VerbVerifyArchived, &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: space}, &data))
+	request := &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: space, Query: query}
+	require.NoError(b, b.askArchive(subjects.VerbVerifyArchived, request, &data))
 	require.NoError(b, json.Unmarshal(data.Value, &found))
 	return found
 }

@@ -78,6 +78,15 @@ func (b *bundle) eventsThrough() uint64 {
 	return p.Through
 }
 
+// verifyEvents verifies all archived events of schedules.
+func (b *bundle) verifyEvents() (found archive.Verified) {
+	b.Helper()
+	var answer wrapperspb.BytesValue
+	require.NoError(b, b.askArchive(subjects.VerbVerifySchedules, wrapperspb.Bytes([]byte("{}")), &answer))
+	require.NoError(b, json.Unmarshal(answer.Value, &found))
+	return found
+}
+
 // TestEventsOfSchedules: events are archived when the first of them is old enough, by schedule and day; and further ones after that. They are found by
 // schedule, day and kind.
 func TestEventsOfSchedules(t *testing.T) {
@@ -157,13 +166,7 @@ func TestVerifyEvents(t *testing.T) {
 	}
 	b.run()
 	b.await("all are archived", func() bool { return b.eventsThrough() == 4 })
-	verified := func() (found archive.Verified) {
-		var answer wrapperspb.BytesValue
-		require.NoError(t, b.askArchive(subjects.VerbVerifySchedules, wrapperspb.Bytes([]byte("{}")), &answer))
-		require.NoError(t, json.Unmarshal(answer.Value, &found))
-		return found
-	}
-	require.Equal(t, archive.Verified{Events: 4}, verified())
+	require.Equal(t, archive.Verified{Events: 4}, b.verifyEvents())
 	in := b.bucket()
 	page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{})
 	require.NoError(t, err)
@@ -172,7 +175,7 @@ func TestVerifyEvents(t *testing.T) {
 	names, err := in.EventIndexes(t.Context(), space, page.Schedules[3].Day)
 	require.NoError(t, err)
 	require.NoError(t, in.WriteAll(t.Context(), names[0], []byte("garbage"), nil))
-	found := verified()
+	found := b.verifyEvents()
 	require.Equal(t, 3, found.Events)
 	require.Len(t, found.Damaged, 3)
 	require.Equal(t, []string{"s0", "s1", ""}, []string{found.Damaged[0].ScheduleID, found.Damaged[1].ScheduleID, found.Damaged[2].ScheduleID})

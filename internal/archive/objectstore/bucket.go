@@ -178,6 +178,9 @@ func (b *bucket) NewRangeReader(ctx context.Context, name string, offset, length
 		return nil, err
 	}
 	data, err := b.content(ctx, name)
+	if errors.Is(err, errNone) {
+		err = b.lost(ctx, name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +189,15 @@ func (b *bucket) NewRangeReader(ctx context.Context, name string, offset, length
 		data = data[:min(length, int64(len(data)))]
 	}
 	return &reader{bytes.NewReader(data), driver.ReaderAttributes{ContentType: a.Type, ModTime: a.Time, Size: a.Size}}, nil
+}
+
+// lost explains why an object whose name was there has no content. Whoever deletes an object removes its name first. So if that is still there, the content
+// was lost: somebody has removed it, or all of the stream.
+func (b *bucket) lost(ctx context.Context, name string) error {
+	if _, err := b.about(ctx, name); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s has no content", ErrDamaged, name)
 }
 
 // reader implements driver.Reader.

@@ -130,3 +130,24 @@ func TestDamage(t *testing.T) {
 	_, err = b.content(t.Context(), "a")
 	require.ErrorIs(t, err, ErrDamaged)
 }
+
+// TestContentIsLost: when somebody removes the stream with the content, objects whose names are there are damaged. One that was deleted is not there.
+func TestContentIsLost(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t).ClientURL())
+	streams, bucket := natstest.Bus(t, js), natstest.Names(t).ArchiveBucket()
+	b, err := open(t.Context(), js, streams, bucket, 1)
+	require.NoError(t, err)
+	for _, name := range []string{"lost", "deleted"} {
+		require.NoError(t, b.put(t.Context(), name, []byte("content"), about{Size: 7}))
+	}
+	require.NoError(t, b.Delete(t.Context(), "deleted", &driver.DeleteOptions{}))
+	require.NoError(t, js.DeleteObjectStore(t.Context(), bucket))
+	b, err = open(t.Context(), js, streams, bucket, 1)
+	require.NoError(t, err)
+	_, err = b.NewRangeReader(t.Context(), "lost", 0, -1, &driver.ReaderOptions{})
+	require.ErrorIs(t, err, ErrDamaged)
+	require.NotErrorIs(t, err, errNone)
+	_, err = b.NewRangeReader(t.Context(), "deleted", 0, -1, &driver.ReaderOptions{})
+	require.ErrorIs(t, err, errNone)
+}
