@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -210,15 +209,14 @@ func (l *lister) hours(ctx context.Context, from cursor) (full bool, err error) 
 
 // entries goes through the entries of an hour, behind a cursor. It reports whether the page is full.
 func (l *lister) entries(ctx context.Context, at cursor) (full bool, err error) {
-	options := &blob.ListOptions{Prefix: archive.EntriesPrefix(l.namespace, at.Day, at.Type, at.Hour)}
-	names := at.Names
+	prefix, names := archive.EntriesPrefix(l.namespace, at.Day, at.Type, at.Hour), at.Names
 	if len(names) == 0 {
 		names = blob.FirstPageToken
 	}
 	for names != nil {
-		objects, next, err := l.bucket.ListPage(ctx, names, namesAtOnce, options)
+		objects, next, err := l.bucket.Page(ctx, prefix, names, namesAtOnce)
 		if err != nil {
-			return false, fmt.Errorf("archival: list %s: %w", options.Prefix, err)
+			return false, err
 		}
 		if full, err := l.lookAt(ctx, &at, objects); full || err != nil {
 			return full, err

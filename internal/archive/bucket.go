@@ -46,6 +46,8 @@ type Bucket struct {
 	settle func(name string) error
 	// check says whether what is missing may be missing because the bucket is not there; nil if that is known by other errors.
 	check func() error
+	// readable says whether the names behind a prefix can be listed; nil if lists have errors of their own.
+	readable func(prefix string) error
 
 	mu sync.Mutex
 	// known are names of empty objects that have been written.
@@ -163,6 +165,9 @@ func (b *Bucket) labels(ctx context.Context, prefix string) (all []string, err e
 
 // each calls do with all names behind a prefix.
 func (b *Bucket) each(ctx context.Context, prefix string, do func(name string)) error {
+	if err := b.isReadable(prefix); err != nil {
+		return err
+	}
 	objects := b.List(&blob.ListOptions{Prefix: prefix})
 	for {
 		object, err := objects.Next(ctx)
@@ -174,6 +179,28 @@ func (b *Bucket) each(ctx context.Context, prefix string, do func(name string)) 
 		}
 		do(object.Key)
 	}
+}
+
+// Page returns a page of the objects behind a prefix, and the token of the next page, as ListPage does. What cannot be listed is an error, in a folder as well.
+func (b *Bucket) Page(ctx context.Context, prefix string, token []byte, size int) (objects []*blob.ListObject, next []byte, err error) {
+	if err := b.isReadable(prefix); err != nil {
+		return nil, nil, err
+	}
+	if objects, next, err = b.ListPage(ctx, token, size, &blob.ListOptions{Prefix: prefix}); err != nil {
+		return nil, nil, fmt.Errorf("archive: list %s: %w", prefix, err)
+	}
+	return objects, next, nil
+}
+
+// isReadable returns an error if a list would not have all names behind a prefix.
+func (b *Bucket) isReadable(prefix string) error {
+	if b.readable == nil {
+		return nil
+	}
+	if err := b.readable(prefix); err != nil {
+		return fmt.Errorf("archive: list %s: %w", prefix, err)
+	}
+	return nil
 }
 
 // FindHistory returns the name of the history of a run, and its ID; of the run of the workflow ID that ended last if the run ID is empty. The error is or

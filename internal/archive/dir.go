@@ -50,8 +50,24 @@ func openDir(ctx context.Context, u *url.URL, marks Marks) (*Bucket, error) {
 		return nil, fmt.Errorf("archive: open %s: %w", dir, err)
 	}
 	b := New(opened, func(name string) error { return errors.Join(syncPath(dir, filepath.FromSlash(name)), check()) })
-	b.check = check
+	b.check, b.readable = check, func(prefix string) error { return readDirs(dir, prefix) }
 	return b, nil
+}
+
+// readDirs reads all folders that names behind a prefix may be in. The lists of fileblob leave out what they cannot read. A folder that does not exist has no
+// names.
+func readDirs(dir, prefix string) error {
+	below := prefix[:strings.LastIndexByte(prefix, '/')+1]
+	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(below)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if err == nil && entry.IsDir() {
+			err = readDirs(dir, below+entry.Name()+"/")
+		}
+	}
+	return err
 }
 
 // marked returns the mark of a folder. It makes one if none is there and none is remembered.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
 )
@@ -68,4 +70,62 @@ func TestFolderThatIsNotMounted(t *testing.T) {
 	marks[at] = "" // another installation, or one that was restored without its records, finds the mark
 	_, err = store.Open(t.Context(), address)
 	require.NoError(t, err)
+}
+
+// TestFolderThatCannotBeRead: what a list cannot read is an error. It is not left out.
+func TestFolderThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	in, err := archive.Store{}.Open(t.Context(), "file://"+filepath.ToSlash(root))
+	require.NoError(t, err)
+	defer in.Close()
+	entries := archive.EntriesPrefix("default", "2026-11-28", "Order", "10")
+	lists := map[string]func() error{
+		"default/days": func() error {
+			_, err := in.Days(t.Context(), "default")
+			return err
+		},
+		"default/types/2026-11-28": func() error {
+			_, err := in.Types(t.Context(), "default", "2026-11-28")
+			return err
+		},
+		"default/hours/2026-11-28/Order": func() error {
+			_, err := in.Hours(t.Context(), "default", "2026-11-28", "Order")
+			return err
+		},
+		"default/schedules/nightly": func() error {
+			_, err := in.EventObjects(t.Context(), "default", "nightly", "")
+			return err
+		},
+		"default/schedule-days/2026-11-28": func() error {
+			_, err := in.EventIndexes(t.Context(), "default", "2026-11-28")
+			return err
+		},
+		strings.TrimSuffix(entries, "/"): func() error {
+			_, _, err := in.Page(t.Context(), entries, blob.FirstPageToken, 10)
+			return err
+		},
+	}
+	for folder, list := range lists {
+		require.NoError(t, list(), "%s does not exist", folder)
+		at := filepath.Join(root, filepath.FromSlash(folder))
+		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o750))
+		require.NoError(t, os.WriteFile(at, nil, 0o600))
+		require.Error(t, list(), "%s is a file", folder)
+		require.NoError(t, os.Remove(at))
+		if err := os.Symlink(at, at); err == nil {
+			require.Error(t, list(), "%s leads to itself", folder)
+			require.NoError(t, os.Remove(at))
+		}
+		require.NoError(t, os.Mkdir(at, 0o750))
+		require.NoError(t, list(), "%s is empty", folder)
+	}
+	if os.Getuid() <= 0 {
+		return // permissions do not keep this user from reading, or the system has none
+	}
+	at := filepath.Join(root, "default", "schedule-days", "2026-11-28")
+	require.NoError(t, os.Chmod(at, 0))
+	_, err = in.EventIndexes(t.Context(), "default", "")
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.NoError(t, os.Chmod(at, 0o750))
 }
