@@ -212,3 +212,33 @@ func TestLatestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftovers: the names of parts of events have a day and a number. What a process leaves that dies while it writes one is not read, nor is anything else there.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	for kind, in := range open(t) {
+		events, data, err := archive.EncodeEvents("default", "a_b/c", "2026-11-28", 7, []archive.Event{{ScheduleID: "a_b/c", JSON: []byte("{}")}})
+		require.NoError(t, err)
+		require.Equal(t, "default/schedules/a_b=2Fc/2026-11-28_00000000000000000007.json", events.Object)
+		require.NoError(t, in.Put(t.Context(), events.Object, data))
+		require.NoError(t, in.SaveEventIndex(t.Context(), "default", "2026-11-28", 7, []archive.Events{events}))
+		index := "default/schedule-days/2026-11-28/00000000000000000007.json"
+		for _, name := range []string{events.Object, index} {
+			number := strings.LastIndex(name, "7.json")
+			for _, other := range []string{
+				name + ".187c2f0a1b2c3d4e.tmp", name + ".tmp", name[:number] + "8", name[:number] + "x.json", name[:number] + "08.json", name[:number-1] + "8.json",
+				strings.ReplaceAll(name, "2026-11-28", "2026-11-28a"),
+			} {
+				require.NoError(t, in.Put(t.Context(), other, []byte(`{"eve`)))
+			}
+		}
+		for _, day := range []string{"", "2026-11-28"} {
+			names, err := in.EventIndexes(t.Context(), "default", day)
+			require.NoError(t, err)
+			require.Equal(t, []string{index}, names, kind)
+			names, err = in.EventObjects(t.Context(), "default", "a_b/c", day)
+			require.NoError(t, err)
+			require.Equal(t, []string{events.Object}, names, kind)
+		}
+	}
+}

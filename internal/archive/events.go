@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -54,7 +55,7 @@ func EncodeEvents(namespace, scheduleID, day string, sequence uint64, events []E
 		stored.Events = append(stored.Events, events[i].JSON)
 	}
 	data, err := json.Marshal(stored)
-	e.Object = fmt.Sprintf("%s%s_%020d%s", eventsPrefix(namespace, scheduleID, ""), day, sequence, extension)
+	e.Object = eventsPrefix(namespace, scheduleID, "") + day + "_" + partName(sequence)
 	e.Bytes, e.SHA256 = int64(len(data)), Digest(data)
 	return e, data, err
 }
@@ -65,13 +66,17 @@ func (b *Bucket) SaveEventIndex(ctx context.Context, namespace, day string, sequ
 	if err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}
-	return b.Put(ctx, fmt.Sprintf("%s%020d%s", eventDaysPrefix(namespace, day), sequence, extension), data)
+	return b.Put(ctx, eventDaysPrefix(namespace, day)+partName(sequence), data)
 }
 
 // EventIndexes returns the names of the objects that say which events a namespace has: the newest day first, and within a day in the order of the stream.
 // Those of one day only, unless it is empty.
 func (b *Bucket) EventIndexes(ctx context.Context, namespace, day string) (names []string, err error) {
-	err = b.each(ctx, eventDaysPrefix(namespace, day), func(name string) { names = append(names, name) })
+	err = b.each(ctx, eventDaysPrefix(namespace, day), func(name string) {
+		if isPart(name, "/") {
+			names = append(names, name)
+		}
+	})
 	dayOf := func(name string) string { return name[:strings.LastIndexByte(name, '/')] }
 	slices.SortFunc(names, func(x, y string) int {
 		if dayOf(x) != dayOf(y) {
@@ -91,7 +96,11 @@ func (b *Bucket) EventIndex(ctx context.Context, name string) ([]Events, error) 
 
 // EventObjects returns the names of the objects with the events of a schedule, in the order of the stream: those of one day only, unless it is empty.
 func (b *Bucket) EventObjects(ctx context.Context, namespace, scheduleID, day string) (names []string, err error) {
-	err = b.each(ctx, eventsPrefix(namespace, scheduleID, day), func(name string) { names = append(names, name) })
+	err = b.each(ctx, eventsPrefix(namespace, scheduleID, day), func(name string) {
+		if isPart(name, "_") {
+			names = append(names, name)
+		}
+	})
 	slices.SortFunc(names, func(x, y string) int { return strings.Compare(sequenceOf(x), sequenceOf(y)) })
 	return names, err
 }
@@ -112,6 +121,27 @@ func (b *Bucket) getJSON(ctx context.Context, name string, into any) error {
 		return fmt.Errorf("%w: %s: %w", ErrDiffers, name, err)
 	}
 	return nil
+}
+
+// partName ends the names of what belongs to the part of the stream that begins at a sequence.
+func partName(sequence uint64) string { return fmt.Sprintf("%020d%s", sequence, extension) }
+
+// isPart reports whether a name ends as those of a part do: a day, something that stands between, and a number. There are other names, such as that of a file
+// that a process was writing when it died.
+func isPart(name, between string) bool {
+	name, number, found := cutLast(name, between)
+	_, day, _ := cutLast(name, "/")
+	sequence, err := strconv.ParseUint(strings.TrimSuffix(number, extension), 10, 64)
+	_, noDay := ParseDay(day)
+	return found && err == nil && number == partName(sequence) && noDay == nil
+}
+
+// cutLast cuts a text at the last place where it has something.
+func cutLast(text, at string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, at); i >= 0 {
+		return text[:i], text[i+len(at):], true
+	}
+	return text, "", false
 }
 
 // sequenceOf returns the part of the name of an object with events that says where in the stream it begins.
