@@ -15,7 +15,8 @@ func openCloud(ctx context.Context, u *url.URL) (*Bucket, error) {
 	if !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
 		return nil, fmt.Errorf("archive: this program was built without %s://: build it with -tags gcs", u.Scheme)
 	}
-	opened, err := blob.OpenBucket(ctx, u.String())
+	// The credentials of a cloud may keep the context for as long as the process lives, also for other buckets, and ask for each token with it.
+	opened, err := blob.OpenBucket(context.WithoutCancel(ctx), u.String())
 	if err != nil {
 		return nil, fmt.Errorf("archive: open %s: %w", u.Redacted(), err)
 	}
