@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"go.temporal.io/api/common/v1"
@@ -136,7 +135,9 @@ type lister struct {
 	// until is when the page has taken long enough, and verified how many bytes of histories have been read.
 	until    time.Time
 	verified int64
-	found    []*workflowpb.WorkflowExecutionInfo
+	// begun says that the page has got through an hour, a type or a day.
+	begun bool
+	found []*workflowpb.WorkflowExecutionInfo
 	// next is where the next page begins, if there is one.
 	next cursor
 }
@@ -144,6 +145,16 @@ type lister struct {
 // isFull reports whether the page has enough executions, or has taken enough.
 func (l *lister) isFull() bool {
 	return len(l.found) == l.most || l.looked >= maxLooked || l.verified >= maxVerified || l.looked > 0 && !l.config.Now().Before(l.until)
+}
+
+// isLate reports whether the page has taken long enough, before the entries behind a cursor are looked for. Then the next page begins there. Each page gets
+// through an hour at least, or through a type or a day that has none.
+func (l *lister) isLate(begin cursor) bool {
+	if !l.begun || l.config.Now().Before(l.until) {
+		return false
+	}
+	l.next = begin
+	return true
 }
 
 // walk goes through the days from a cursor on. It reports whether the page is full.
@@ -156,9 +167,13 @@ func (l *lister) walk(ctx context.Context, days []string, from cursor) (full boo
 		if day == from.Day {
 			begin = from
 		}
+		if l.isLate(begin) {
+			return true, nil
+		}
 		if full, err := l.day(ctx, begin); full || err != nil {
 			return full, err
 		}
+		l.begun = true
 	}
 	return false, nil
 }
@@ -179,9 +194,13 @@ func (l *lister) day(ctx context.Context, from cursor) (full bool, err error) {
 		if of == from.Type {
 			begin = from
 		}
+		if l.isLate(begin) {
+			return true, nil
+		}
 		if full, err := l.hours(ctx, begin); full || err != nil {
 			return full, err
 		}
+		l.begun = true
 	}
 	return false, nil
 }
@@ -193,16 +212,20 @@ func (l *lister) hours(ctx context.Context, from cursor) (full bool, err error) 
 		return false, err
 	}
 	for _, hour := range hours {
-		if hour < from.Hour {
+		if hour < from.Hour || !l.filter.hasHour(from.Day, hour) {
 			continue
 		}
 		begin := cursor{Day: from.Day, Type: from.Type, Hour: hour}
 		if hour == from.Hour {
 			begin = from
 		}
+		if l.isLate(begin) {
+			return true, nil
+		}
 		if full, err := l.entries(ctx, begin); full || err != nil {
 			return full, err
 		}
+		l.begun = true
 	}
 	return false, nil
 }
@@ -286,58 +309,4 @@ func (l *lister) entry(ctx context.Context, name *archive.EntryName, object stri
 		}}, nil
 	}
 	return entry, err
-}
-
-// filter is what the names of entries can decide of a query.
-type filter struct {
-	workflowType, workflowID, runID string // tokens
-	from, to                        string // days, both included; empty if there is no bound
-}
-
-func (f *filter) hasDay(day string) bool { return day >= f.from && (f.to == "" || day <= f.to) }
-
-func (f *filter) hasName(n *archive.EntryName) bool {
-	return (f.workflowID == "" || n.WorkflowID == f.workflowID) && (f.runID == "" || n.RunID == f.runID)
-}
-
-// filterOf takes from a condition what must hold for all that it holds for.
-func filterOf(where query.Expr) (f filter) {
-	all, isAnd := where.(query.And)
-	if !isAnd {
-		all = query.And{where}
-	}
-	for _, part := range all {
-		c, ok := part.(query.Compare)
-		if !ok || c.Field.Source != query.Execution {
-			continue
-		}
-		f.narrow(c)
-	}
-	return f
-}
-
-func (f *filter) narrow(c query.Compare) {
-	equal := c.Op == query.Equal
-	switch c.Field.Name {
-	case query.WorkflowType:
-		if equal {
-			f.workflowType = archive.Token(c.Value.Text)
-		}
-	case query.WorkflowIDOf:
-		if equal {
-			f.workflowID = archive.Token(c.Value.Text)
-		}
-	case query.RunID:
-		if equal {
-			f.runID = archive.Token(c.Value.Text)
-		}
-	case query.CloseTime:
-		day := archive.DayOf(c.Value.Time)
-		if slices.Contains([]query.Op{query.Greater, query.GreaterOrEqual, query.Equal}, c.Op) {
-			f.from = max(f.from, day)
-		}
-		if slices.Contains([]query.Op{query.Less, query.LessOrEqual, query.Equal}, c.Op) && (f.to == "" || day < f.to) {
-			f.to = day
-		}
-	}
 }

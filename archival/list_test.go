@@ -89,6 +89,51 @@ func TestLongListsComeInParts(t *testing.T) {
 	require.Equal(t, 5, pages)
 }
 
+// TestASearchComesInParts: a list of something rare goes through an archive in parts, too, although it finds nothing in most of them.
+func TestASearchComesInParts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.bucket()
+	for _, day := range []int{26, 27, 28} {
+		for _, of := range []string{"Order", "Report"} {
+			for _, hour := range []int{3, 4} {
+				b.put(in, fmt.Sprint(day, of, hour), of, time.Date(2026, 11, day, hour, 0, 0, 0, time.UTC))
+			}
+		}
+	}
+	now := &ticking{}
+	b.run(func(config *Config) { config.Now = now.now })
+	for query, want := range map[string]struct {
+		found []string
+		pages int
+	}{
+		"WorkflowId = '26Report4'":                                       {[]string{"26Report4"}, 12},
+		"WorkflowId = 'none'":                                            {nil, 12},
+		"RunId = 'r-27Order3'":                                           {[]string{"27Order3"}, 12},
+		"WorkflowType = 'Order' AND WorkflowId = 'none'":                 {nil, 6},
+		"WorkflowId = 'none' AND CloseTime = '2026-11-27T04:00:00Z'":     {nil, 2},
+		"CloseTime >= '2026-11-28T04:00:00Z'":                            {[]string{"28Order4", "28Report4"}, 2},
+		"CloseTime < '2026-11-26T04:00:00Z'":                             {[]string{"26Order3", "26Report3"}, 4},
+		"WorkflowType = 'None'":                                          {nil, 3},
+		"WorkflowType = 'Order' AND CloseTime >= '2026-11-28T00:00:00Z'": {[]string{"28Order3", "28Order4"}, 2},
+		"CloseTime > '2026-11-30T00:00:00Z' OR WorkflowId = 'x'":         {nil, 12},
+	} {
+		request := &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: space, Query: query}
+		var found []string
+		pages := 0
+		for pages == 0 || len(request.NextPageToken) > 0 {
+			response := &workflowservice.ListArchivedWorkflowExecutionsResponse{}
+			require.NoError(t, b.askArchive(subjects.VerbListArchived, request, response), query)
+			for _, one := range response.Executions {
+				found = append(found, one.GetExecution().GetWorkflowId())
+			}
+			request.NextPageToken, pages = response.NextPageToken, pages+1
+		}
+		require.Equal(t, want.found, found, query)
+		require.Equal(t, want.pages, pages, query)
+	}
+}
+
 // TestPagesOfAHistory: further pages of a history do not read it again, until nobody has asked for a while, or there is no room.
 func TestPagesOfAHistory(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,12 @@
 package pages
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -70,16 +72,14 @@ func (p *Pages) archived(r *http.Request, asks *speaker.Speaker) (*answer, error
 	if at, err := time.Parse(time.RFC3339, r.URL.Query().Get("closed")); err == nil {
 		query += " AND CloseTime = '" + at.Format(isoTime) + "'"
 	}
-	found, err := asks.Workflows.ListArchivedWorkflowExecutions(r.Context(), &workflowservice.ListArchivedWorkflowExecutionsRequest{
-		Namespace: asks.Namespace(), PageSize: 1, Query: query,
-	})
+	info, err := firstArchived(r.Context(), asks, query)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Executions) == 0 {
+	if info == nil {
 		return nil, schedule.Errorf(schedule.CodeNotFound, "the archive has no such execution, or did not find it in time: begin with the list")
 	}
-	d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: found.Executions[0]}
+	d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}
 	one := p.executionOne(asks.Namespace(), d)
 	one.IsArchived, one.Address = true, address(asks.Namespace(), ofArchive, one.ID, one.RunID)
 	if one.History, err = p.historyPart(r.Context(), r, asks, one); err != nil {
@@ -90,4 +90,24 @@ func (p *Pages) archived(r *http.Request, asks *speaker.Speaker) (*answer, error
 	}
 	one.addPending(asks.Namespace(), d, p.config.Now())
 	return &answer{view: "execution", title: one.ID, data: one}, nil
+}
+
+// firstArchived returns the first execution of an archive that a query finds; nil if there is none, or if it was not found until ctx ended. An archive looks for
+// it in parts, and each but the last may have none.
+func firstArchived(ctx context.Context, asks *speaker.Speaker, query string) (*workflow.WorkflowExecutionInfo, error) {
+	request := &workflowservice.ListArchivedWorkflowExecutionsRequest{Namespace: asks.Namespace(), PageSize: 1, Query: query}
+	for {
+		found, err := asks.Workflows.ListArchivedWorkflowExecutions(ctx, request)
+		switch {
+		case err != nil && ctx.Err() != nil && len(request.NextPageToken) > 0:
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case len(found.Executions) > 0:
+			return found.Executions[0], nil
+		case len(found.NextPageToken) == 0:
+			return nil, nil
+		}
+		request.NextPageToken = found.NextPageToken
+	}
 }
