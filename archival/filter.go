@@ -4,6 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 )
@@ -70,4 +74,72 @@ func (f *filter) narrow(c query.Compare) {
 			f.to = hour
 		}
 	}
+}
+
+// executionOf is what the name of an entry says of its execution.
+func executionOf(name *archive.EntryName) *workflowpb.WorkflowExecutionInfo {
+	text := func(token string) string {
+		text, _ := archive.TextOf(token)
+		return text
+	}
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &common.WorkflowExecution{WorkflowId: text(name.WorkflowID), RunId: text(name.RunID)},
+		Type:      &common.WorkflowType{Name: text(name.Type)}, CloseTime: timestamppb.New(name.End),
+	}
+}
+
+// mayMatch reports whether a condition may hold for the execution of an entry of which only the name can be read: unless the name decides that it does not.
+func mayMatch(where query.Expr, name *archive.EntryName) bool {
+	all, isAnd := where.(query.And)
+	if !isAnd {
+		all = query.And{where}
+	}
+	of := row{executionOf(name)}
+	return !slices.ContainsFunc(all, func(part query.Expr) bool {
+		return isDecided(part, name) && !(&query.Query{Where: part}).Matches(of)
+	})
+}
+
+// isDecided reports whether the name of an entry has all that a condition asks for.
+func isDecided(e query.Expr, name *archive.EntryName) bool {
+	all := func(parts []query.Expr) bool {
+		return !slices.ContainsFunc(parts, func(part query.Expr) bool { return !isDecided(part, name) })
+	}
+	switch e := e.(type) {
+	case query.And:
+		return all(e)
+	case query.Or:
+		return all(e)
+	case query.Not:
+		return isDecided(e.Expr, name)
+	case query.Compare:
+		return hasField(name, e.Field)
+	case query.In:
+		return hasField(name, e.Field)
+	case query.Between:
+		return hasField(name, e.Field)
+	case query.IsNull:
+		return hasField(name, e.Field)
+	}
+	return false
+}
+
+// hasField reports whether the name of an entry has the whole value of a field.
+func hasField(name *archive.EntryName, field query.Field) bool {
+	if field.Source != query.Execution {
+		return false
+	}
+	token := ""
+	switch field.Name {
+	case query.CloseTime:
+		return true
+	case query.WorkflowType:
+		token = name.Type
+	case query.WorkflowIDOf:
+		token = name.WorkflowID
+	case query.RunID:
+		token = name.RunID
+	}
+	_, whole := archive.TextOf(token)
+	return whole
 }

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"gocloud.dev/blob"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
@@ -279,7 +277,7 @@ func (l *lister) look(ctx context.Context, object string) (full bool, err error)
 	}
 	l.looked++
 	entry, err := l.entry(ctx, &name, object)
-	if err != nil || entry == nil || !l.query.Matches(row{entry.Execution}) {
+	if err != nil || entry == nil {
 		return false, err
 	}
 	if l.room -= proto.Size(entry.Execution); l.room < 0 && len(l.found) > 0 {
@@ -295,18 +293,24 @@ func (l *lister) look(ctx context.Context, object string) (full bool, err error)
 	return false, nil
 }
 
-// entry reads an entry; nil if it has been removed meanwhile. Of one that is damaged, it is what its name says: it names no history, so that it is found to
-// be damaged.
+// entry reads an entry; nil if the query does not want it, or if it has been removed meanwhile. Of one that is damaged, it is what its name says: it names
+// no history, so that it is found to be damaged.
 func (l *lister) entry(ctx context.Context, name *archive.EntryName, object string) (*archive.Entry, error) {
 	entry, err := l.bucket.Entry(ctx, object)
+	var wanted bool
 	switch {
 	case errors.Is(err, archive.ErrNotFound):
 		return nil, nil
 	case errors.Is(err, archive.ErrDiffers):
-		return &archive.Entry{History: object, Execution: &workflowpb.WorkflowExecutionInfo{
-			Execution: &common.WorkflowExecution{WorkflowId: name.WorkflowID, RunId: name.RunID},
-			Type:      &common.WorkflowType{Name: name.Type}, CloseTime: timestamppb.New(name.End),
-		}}, nil
+		entry = &archive.Entry{History: object, Execution: executionOf(name)}
+		wanted = l.query.Matches(row{entry.Execution}) || l.verify != nil && mayMatch(l.query.Where, name)
+	case err != nil:
+		return nil, err
+	default:
+		wanted = l.query.Matches(row{entry.Execution})
 	}
-	return entry, err
+	if !wanted {
+		return nil, nil
+	}
+	return entry, nil
 }

@@ -36,6 +36,18 @@ func Token(text string) string {
 	return token[:maxToken-1-2*tokenDigest] + "=" + hex.EncodeToString(digest[:tokenDigest])
 }
 
+// TextOf returns the text of a token. Of a long text, the token does not have all: then TextOf returns the token, and false.
+func TextOf(token string) (text string, whole bool) {
+	if token == "=" {
+		return "", true
+	}
+	text, err := subjects.Unescape(token)
+	if err != nil || len(token) == maxToken && token[maxToken-1-2*tokenDigest] == '=' {
+		return token, false
+	}
+	return text, true
+}
+
 // historyName is the name of the object with the history of a run that ended at a time.
 func historyName(namespace, workflowID, runID string, end time.Time) string {
 	return historyPrefix(namespace, workflowID, runID) + end.UTC().Format(timeFormat) + "Z" + extension
