@@ -53,7 +53,7 @@ func endings(names subjects.Names, page []bus.Message) []ended {
 // that is says that the stream is another one, and nothing of it is archived.
 func known(p progress.Progress, page []ended) progress.Progress {
 	if slices.ContainsFunc(page, func(e ended) bool { return e.sequence <= p.Through && e.at.After(p.At) }) {
-		return progress.Progress{Archive: p.Archive}
+		return progress.Progress{Archive: p.Archive, Mark: p.Mark}
 	}
 	return p
 }
@@ -72,7 +72,11 @@ func plan(p *progress.Progress, page []ended) (todo []due) {
 			todo = append(todo, due{e.sequence, e.at, e.workflowID, runID, ""})
 		}
 	}
-	return todo
+	return slices.DeleteFunc(todo, func(d due) bool {
+		return slices.ContainsFunc(p.Left, func(l progress.Left) bool {
+			return l.End == d.end && l.WorkflowID == d.workflowID && l.RunID == d.runID
+		})
+	})
 }
 
 // after returns how far a namespace is archived when all runs of a page are, except some that are left behind. It reports false if too many are.

@@ -35,6 +35,8 @@ const (
 type eventFollow struct {
 	*Service
 	namespace, address string
+	// mark is that of the bucket.
+	mark string
 	// known says that the progress has been read.
 	known    bool
 	progress progress.Progress
@@ -84,7 +86,7 @@ func (f *eventFollow) round(ctx context.Context, in *bucket) (more bool, err err
 
 // store stores that a part is archived.
 func (f *eventFollow) store(ctx context.Context, p *part) error {
-	next := progress.Progress{Archive: f.address, Through: p.last, At: p.at}
+	next := progress.Progress{Archive: f.address, Mark: f.mark, Through: p.last, At: p.at}
 	revision, err := f.records.PutEvents(ctx, f.namespace, next, f.revision)
 	if f.known = err == nil; err != nil {
 		return err
@@ -92,6 +94,21 @@ func (f *eventFollow) store(ctx context.Context, p *part) error {
 	f.progress, f.revision = next, revision
 	f.state.wait(place{f.namespace, noShard}, time.Time{}, nil)
 	return nil
+}
+
+// bind lets the events count as archived only in the bucket with a mark.
+func (f *eventFollow) bind(mark string) {
+	if f.mark != mark {
+		f.mark, f.known, f.due = mark, false, time.Time{}
+	}
+}
+
+// of returns the progress for the bucket. One that a build has stored that knew no marks is taken for it: otherwise all events would be there twice.
+func (f *eventFollow) of(p progress.Progress) progress.Progress {
+	if p.IsOf(f.address, f.mark) || p.IsOf(f.address, "") {
+		return p
+	}
+	return progress.Progress{Archive: f.address}
 }
 
 // load reads how far the events are archived, unless it is known.
@@ -102,7 +119,7 @@ func (f *eventFollow) load(ctx context.Context) (err error) {
 	if f.progress, f.revision, err = f.records.GetEvents(ctx, f.namespace); err != nil {
 		return err
 	}
-	f.progress, f.known = f.progress.Of(f.address), true
+	f.progress, f.known = f.of(f.progress), true
 	stream, filter := f.config.Names.EventStream(), f.config.Names.Events(schedule.Key{Namespace: f.namespace})
 	first, err := f.bus.Next(ctx, stream, filter, 1)
 	switch {

@@ -1,9 +1,7 @@
 package archival
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -191,21 +189,27 @@ func TestEventsWaitForTheBucket(t *testing.T) {
 	b.happens("s", schedule.EventStarted, time.Now().Add(-2*partAge))
 	var full atomic.Bool
 	full.Store(true)
-	b.run(func(config *Config) {
-		config.open = func(ctx context.Context, address string) (*archive.Bucket, error) {
-			opened, err := b.store.Open(ctx, address)
-			return archive.New(opened.Bucket, func(string) error {
-				if full.Load() {
-					return errors.New("the disk is full")
-				}
-				return nil
-			}), err
-		}
-	})
+	b.run(func(config *Config) { config.open = b.fullWhile(&full) })
 	b.await("it is told", func() bool { return len(b.status().Waiting) == 1 })
 	require.Zero(t, b.eventsThrough())
 	full.Store(false)
 	b.await("it is archived", func() bool { return b.eventsThrough() == 1 })
+}
+
+// TestEventsInANewBucket: a bucket that was made anew gets the events that are still there.
+func TestEventsInANewBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	event := b.happens("s", schedule.EventStarted, time.Now().Add(-2*partAge))
+	b.run()
+	b.await("it is archived", func() bool { return b.eventsThrough() == 1 })
+	b.removeBucket()
+	b.bucket()
+	b.await("it is archived again", func() bool {
+		page, err := b.archivedEvents(subjects.VerbScheduleEvents, archive.EventsRequest{ScheduleID: "s"})
+		return err == nil && len(page.Events) == 1
+	})
+	require.Equal(t, []string{event}, b.eventIDs(archive.EventsRequest{ScheduleID: "s"}))
 }
 
 // TestPartsOfEvents: a part begins while events are kept for several times as long, and one from the future does not keep it waiting.

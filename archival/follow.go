@@ -36,15 +36,35 @@ type follow struct {
 	retry time.Time
 }
 
-// round archives what there is, up to a number of pages. It reports whether there may be more.
-func (f *follow) round(ctx context.Context, in *bucket) (more bool, err error) {
+// bind reads how far the shard is archived, and lets nothing count as safe that was archived in a bucket with another mark.
+func (f *follow) bind(ctx context.Context, mark string) (err error) {
 	if f.next == 0 {
 		if f.progress, f.revision, err = f.records.Get(ctx, f.namespace, f.shard); err != nil {
-			return false, err
+			return err
 		}
 		f.next = 1 // what is safe is skipped: another stream may be there than the progress is about
 	}
-	f.progress = f.progress.Of(f.address)
+	if f.progress.IsOf(f.address, mark) {
+		return nil
+	}
+	return f.anew(ctx, mark)
+}
+
+// anew lets nothing count as safe, and goes back to the first entry. It is stored at once, because history removes what counts as safe.
+func (f *follow) anew(ctx context.Context, mark string) error {
+	next, counted := f.progress.Anew(f.address, mark), f.progress.Through > 0
+	f.next = 1
+	if !counted {
+		f.progress = next
+		return nil
+	}
+	f.log.WarnContext(ctx, "the executions that are still there are archived again: the bucket or the journal is another one than before",
+		"namespace", f.namespace, "shard", f.shard, "bucket", f.address)
+	return f.store(ctx, next)
+}
+
+// round archives what there is, up to a number of pages. It reports whether there may be more. The shard is bound.
+func (f *follow) round(ctx context.Context, in *bucket) (more bool, err error) {
 	if err := f.retryLeft(ctx, in); err != nil {
 		return false, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // hanging opens buckets of which one takes whatever it gets, and does not come back until it is let go: whether or not the context has ended.
@@ -64,25 +65,90 @@ func TestAHangingBucket(t *testing.T) {
 	require.NoError(t, b.listOf(other))
 }
 
-// TestBucketIsDeleted: a bucket that is deleted while it is open is made again, for writes and for requests.
+// TestBucketIsDeleted: a bucket that is deleted while it is open is made again, for writes and for requests. All that is still there is archived again,
+// also if somebody else was the first to make the bucket, so that no write has failed.
 func TestBucketIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run()
 	b.end("a", "Order")
 	b.awaitArchived("a")
-	remove := func() {
-		require.NoError(t, b.js.DeleteObjectStore(t.Context(), b.names.ArchiveBucket()))
-		require.NoError(t, b.js.DeleteKeyValue(t.Context(), b.names.ArchiveBucket()+"-names"))
-	}
-	remove()
+	b.removeBucket()
 	b.end("b", "Order")
-	b.awaitArchived("b")
-	require.Equal(t, []string{"b"}, b.list("", 0))
-	remove()
-	b.await("it can be read again", func() bool {
-		return b.listOf(space) == nil
-	})
+	b.await("both are there", func() bool { return len(b.list("", 0)) == 2 })
+	b.removeBucket()
+	b.bucket()
+	b.await("both are there again", func() bool { return len(b.list("", 0)) == 2 })
+	b.awaitArchived("a", "b")
+}
+
+// removeBucket deletes the archive, with all that is in it.
+func (b *bundle) removeBucket() {
+	b.Helper()
+	require.NoError(b, b.js.DeleteObjectStore(b.Context(), b.names.ArchiveBucket()))
+	require.NoError(b, b.js.DeleteKeyValue(b.Context(), b.names.ArchiveBucket()+"-names"))
+}
+
+// TestNothingIsSafeInANewBucket: what was archived counts as safe no longer when the bucket is another one, even if that one takes nothing. What was left behind stays so.
+func TestNothingIsSafeInANewBucket(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*bundle){
+		"made anew": (*bundle).removeBucket,
+		"emptied": func(b *bundle) {
+			in := b.bucket()
+			for object := range b.objects() {
+				require.NoError(b, in.Delete(b.Context(), object))
+			}
+			require.NoError(b, in.Delete(b.Context(), ".carillon-archive"))
+		},
+		"that of another site": func(b *bundle) {
+			require.NoError(b, b.bucket().WriteAll(b.Context(), ".carillon-archive", []byte("another"), nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.end("bad", "Order")
+			b.end("good", "Order")
+			of := &unreadable{Source: b.client, id: "bad"}
+			stop := b.run(func(config *Config) { config.Source = of })
+			b.awaitArchived("good")
+			b.await("the run is left behind", func() bool { return b.status().Left == 1 })
+			stop()
+			change(b)
+			var full atomic.Bool
+			full.Store(true)
+			b.run(func(config *Config) { config.Source, config.open = of, b.fullWhile(&full) })
+			_, _, ends := b.journal("bad")
+			b.await("it is not safe", func() bool {
+				return b.progress()[subjects.ShardOf(schedule.Key{Namespace: space, ID: "good"}, b.shards)].Through == 0
+			})
+			require.True(t, b.waits("bad", ends[len(ends)-1]))
+			full.Store(false)
+			b.awaitArchived("good")
+			require.Equal(t, []string{"good"}, b.list("", 0))
+			b.await("the run is left behind once", func() bool { return b.status().Left == 1 })
+			of.repairs.Store(true)
+			b.awaitArchived("good", "bad")
+			require.ElementsMatch(t, []string{"good", "bad"}, b.list("", 0))
+		})
+	}
+}
+
+// fullWhile opens buckets that take nothing while a condition holds.
+func (b *bundle) fullWhile(full *atomic.Bool) func(context.Context, string) (*archive.Bucket, error) {
+	return func(ctx context.Context, address string) (*archive.Bucket, error) {
+		opened, err := b.store.Open(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return archive.New(opened.Bucket, func(string) error {
+			if full.Load() {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}), nil
+	}
 }
 
 // TestBucketsAreClosedOnce: a bucket that was forgotten is open as long as somebody uses it, and the next use opens another one.

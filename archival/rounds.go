@@ -116,6 +116,10 @@ func (s *Service) archive(ctx context.Context, follows []*follow, events *eventF
 		return false, err
 	}
 	defer in.release()
+	if err := s.bind(ctx, in, follows, events); err != nil {
+		in.forget()
+		return false, fmt.Errorf("namespace %s: %w", events.namespace, err)
+	}
 	for _, f := range follows {
 		left, failed := f.round(ctx, in)
 		more = more || left

@@ -41,6 +41,7 @@ type Service struct {
 	held    *semaphore.Weighted
 	state   *state
 	pages   pages
+	seen    seenMarks
 	ready   chan struct{}
 
 	// follows are the journals that this process reads, as long as it has its turn, and events the events of the schedules of each namespace.

@@ -158,7 +158,7 @@ func (b *bundle) bucket() *archive.Bucket {
 	return opened
 }
 
-// objects returns the content of all objects of the archive, by name.
+// objects returns the content of all objects of the archive, by name, without its mark.
 func (b *bundle) objects() map[string]string {
 	b.Helper()
 	all, in := map[string]string{}, b.bucket()
@@ -169,6 +169,9 @@ func (b *bundle) objects() map[string]string {
 			return all
 		}
 		require.NoError(b, err)
+		if object.Key == ".carillon-archive" {
+			continue
+		}
 		data, err := in.Get(b.Context(), object.Key)
 		require.NoError(b, err)
 		all[object.Key] = string(data)

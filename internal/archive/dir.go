@@ -13,9 +13,6 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// markFile is the file in the root of a folder that has its mark.
-const markFile = ".carillon-archive"
-
 // ErrFolder says that a folder is not there, or is not the one that was used before.
 var ErrFolder = errors.New("archive: the folder cannot be used")
 

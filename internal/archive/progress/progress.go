@@ -23,6 +23,8 @@ const MaxLeft = 100
 type Progress struct {
 	// Archive is the URL of the bucket that this is about.
 	Archive string `json:"archive,omitempty"`
+	// Mark is the mark of that bucket. It is empty if it had none, or if a build has stored this that knew no marks.
+	Mark string `json:"mark,omitempty"`
 	// Through is the sequence in the journal stream up to which every run that has ended is safe, except those in Left.
 	Through uint64 `json:"through"`
 	// At is the newest time of the ends up to Through. A later end is not safe, whatever its sequence: the stream is another one, since a backup
@@ -51,6 +53,15 @@ func (p Progress) Of(archive string) Progress {
 		return Progress{Archive: archive}
 	}
 	return p
+}
+
+// IsOf reports whether this is about the bucket with a URL that has a mark.
+func (p *Progress) IsOf(archive, mark string) bool { return p.Archive == archive && p.Mark == mark }
+
+// Anew returns the progress with which another archive begins, or another stream: none. What was left behind stays so, since it may be
+// nowhere else.
+func (p *Progress) Anew(archive, mark string) Progress {
+	return Progress{Archive: archive, Mark: mark, Left: p.Left}
 }
 
 // Waits reports whether a run of a workflow ID that ended at or before an entry is still to be archived.
