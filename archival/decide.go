@@ -49,13 +49,10 @@ func endings(names subjects.Names, page []bus.Message) []ended {
 	return all
 }
 
-// known returns how far a namespace is archived, as far as that is about the stream of a page. Up to Through, no entry of that stream is newer than At: one
-// that is says that the stream is another one, and nothing of it is archived.
-func known(p progress.Progress, page []ended) progress.Progress {
-	if slices.ContainsFunc(page, func(e ended) bool { return e.sequence <= p.Through && e.at.After(p.At) }) {
-		return progress.Progress{Archive: p.Archive, Mark: p.Mark}
-	}
-	return p
+// isAbout reports whether a progress is about the stream of a page. Up to Through, no entry of that stream is newer than At: one that is says that the stream
+// is another one, or that its end is, and that more of what has been passed over may be so.
+func isAbout(p *progress.Progress, page []ended) bool {
+	return !slices.ContainsFunc(page, func(e ended) bool { return e.sequence <= p.Through && e.at.After(p.At) })
 }
 
 // plan returns the runs that have ended with some entries and are not archived, in the order of their ends. Those that were left behind are not among
@@ -100,7 +97,8 @@ func retried(p progress.Progress, still []progress.Left) progress.Progress {
 	return p
 }
 
-// changes reports whether a page says something that must be stored: that a run has ended or was deleted. Other pages are read again after a restart.
+// changes reports whether a page says something that must be stored: that a run has ended or was deleted. Other pages are read again after a restart. That they
+// have been passed counts all the same, since At must be as new as all entries up to Through.
 func changes(p *progress.Progress, page []ended) bool {
 	return slices.ContainsFunc(page, func(e ended) bool { return (e.waited || len(e.runIDs) > 0) && !p.Reached(e.sequence, e.at) })
 }

@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,19 +45,23 @@ func TestPlan(t *testing.T) {
 	assert.True(t, changes(&progress.Progress{}, []ended{{sequence: 1, waited: true}}), "a run was deleted")
 }
 
-// TestAnotherStream: when the sequences have begun anew, nothing counts as archived, in no later page either.
+// TestAnotherStream: when the sequences have begun anew, nothing counts as archived, in no later page either. What was left behind stays so.
 func TestAnotherStream(t *testing.T) {
 	t.Parallel()
-	before := progress.Progress{Archive: "jetstream://", Through: 100, At: noon, Left: []progress.Left{{End: 7}}}
+	before := progress.Progress{Archive: "jetstream://", Mark: "m", Through: 100, At: noon, Left: []progress.Left{{End: 7}}}
 	page := []ended{{sequence: 1, at: noon.Add(time.Hour), runIDs: []string{"r"}, waited: true}}
-	now := known(before, page)
-	require.Equal(t, progress.Progress{Archive: "jetstream://"}, now)
+	require.False(t, isAbout(&before, page))
+	now := before.Anew(before.Archive, before.Mark)
+	require.Equal(t, progress.Progress{Archive: "jetstream://", Mark: "m", Left: before.Left}, now)
+	require.True(t, isAbout(&now, page))
 	now, ok := after(now, page, nil)
 	require.True(t, ok)
 	require.False(t, now.Reached(2, noon.Add(time.Hour)))
-	require.Equal(t, before, known(before, []ended{{sequence: 100, at: noon}, {sequence: 101, at: noon.Add(time.Hour)}}), "the same stream")
+	require.True(t, isAbout(&before, []ended{{sequence: 100, at: noon}, {sequence: 101, at: noon.Add(time.Hour)}}), "the same stream")
 	require.Equal(t, progress.Progress{Archive: "file:///a"}, before.Of("file:///a"), "another archive has nothing")
 	require.Equal(t, before, before.Of("jetstream://"))
+	require.True(t, before.IsOf("jetstream://", "m"))
+	require.False(t, before.IsOf("jetstream://", "n"))
 }
 
 // TestTooManyLeft: nothing goes on when too many runs were left behind.
@@ -70,83 +75,121 @@ func TestTooManyLeft(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestSafeMeansWritten: whatever fails, and wherever a process dies, a run counts as safe only if it was written. In the end all are.
+// TestSafeMeansWritten: whatever fails, wherever a process dies, and whatever end of the stream a takeover by another site loses, a run counts as safe only if it
+// was written. In the end all are.
 func TestSafeMeansWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		stream := streamOf(r)
-		written := map[uint64]bool{}
-		var stored progress.Progress
+		w := &world{T: r, written: map[string]bool{}, at: noon}
+		w.grow()
 		for range rapid.IntRange(1, 8).Draw(r, "processes") {
-			stored = process(r, stream, stored, written, false)
-			requireSafe(r, stream, &stored, written)
+			w.process(false)
+			w.requireSafe()
+			if rapid.IntRange(0, 2).Draw(r, "takeover") == 0 {
+				w.stream = w.stream[:rapid.IntRange(0, len(w.stream)).Draw(r, "cut")]
+				w.floor = w.newest.Add(time.Second)
+			}
+			w.grow()
+			w.requireSafe()
 		}
-		stored = process(r, stream, stored, written, true)
-		requireSafe(r, stream, &stored, written)
-		for _, e := range stream {
+		w.process(true)
+		w.requireSafe()
+		for _, e := range w.stream {
 			if len(e.runIDs) > 0 {
-				require.True(r, written[e.sequence])
-				require.True(r, stored.Reached(e.sequence, e.at) && !stored.Waits(e.workflowID, e.sequence))
+				require.True(r, w.written[e.runIDs[0]])
+				require.True(r, w.stored.Safe(e.workflowID, e.sequence, e.at))
 			}
 		}
 	})
 }
 
-// streamOf makes a stream of entries.
-func streamOf(r *rapid.T) (all []ended) {
-	at := noon
-	for i := range rapid.IntRange(1, 30).Draw(r, "entries") {
-		at = at.Add(time.Duration(rapid.IntRange(-3, 5).Draw(r, "clock")) * time.Second)
-		e := ended{sequence: uint64(i + 1), at: at, workflowID: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "id")}
-		if rapid.Bool().Draw(r, "ends") {
-			e.runIDs, e.waited = []string{"r"}, true
-		}
-		all = append(all, e)
-	}
-	return all
+// world is a stream of entries, and what is stored and written of it.
+type world struct {
+	*rapid.T
+	stream  []ended
+	stored  progress.Progress
+	written map[string]bool // by run ID
+	runs    int
+	// at is the time of the last entry, and newest that of the newest. What comes after a takeover is newer than floor.
+	at, newest, floor time.Time
 }
 
-// process goes through a stream in pages until it dies, or, if it is calm, to the end, and returns what is stored then.
-func process(r *rapid.T, stream []ended, stored progress.Progress, written map[uint64]bool, calm bool) progress.Progress {
-	fails := func(what string) bool { return !calm && rapid.IntRange(0, 4).Draw(r, what) == 0 }
+// grow adds entries to the stream. The clocks of those who write them differ.
+func (w *world) grow() {
+	for range rapid.IntRange(0, 20).Draw(w.T, "entries") {
+		w.at = w.at.Add(time.Duration(rapid.IntRange(-3, 5).Draw(w.T, "clock")) * time.Second)
+		if w.at.Before(w.floor) {
+			w.at = w.floor
+		}
+		if w.at.After(w.newest) {
+			w.newest = w.at
+		}
+		e := ended{sequence: uint64(len(w.stream) + 1), at: w.at, workflowID: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(w.T, "id")}
+		if rapid.Bool().Draw(w.T, "ends") {
+			w.runs++
+			e.runIDs, e.waited = []string{fmt.Sprint("r", w.runs)}, true
+		}
+		w.stream = append(w.stream, e)
+	}
+}
+
+// process goes through the stream in pages until it dies, or, if it is calm, to the end.
+func (w *world) process(calm bool) {
+	fails := func(what string) bool { return !calm && rapid.IntRange(0, 4).Draw(w.T, what) == 0 }
 	var still []progress.Left
-	for _, one := range stored.Left {
+	for _, one := range w.stored.Left {
 		if fails("retry") {
 			still = append(still, one)
 			continue
 		}
-		written[one.End] = true
+		w.written[one.RunID] = true
 	}
-	stored = retried(stored, still)
-	for from := 0; from < len(stream); {
-		page := stream[from:min(len(stream), from+rapid.IntRange(1, 7).Draw(r, "page"))]
-		var left []progress.Left
-		for _, d := range plan(&stored, page) {
-			switch {
-			case fails("death"):
-				return stored
-			case fails("run"):
-				left = append(left, progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID})
-			default:
-				written[d.end] = true
+	w.stored = retried(w.stored, still)
+	p := w.stored
+	for from := 0; from < len(w.stream); {
+		page := w.stream[from:min(len(w.stream), from+rapid.IntRange(1, 7).Draw(w.T, "page"))]
+		if !isAbout(&p, page) {
+			if fails("store") {
+				return
 			}
+			p = p.Anew("", "")
+			w.stored, from = p, 0
+			continue
 		}
-		next, ok := after(stored, page, left)
-		if !ok || fails("store") {
-			return stored
+		left, died := w.archive(plan(&p, page), fails)
+		next, ok := after(p, page, left)
+		if died || !ok {
+			return
 		}
-		if changes(&stored, page) {
-			stored = next
+		if changes(&p, page) {
+			if fails("store") {
+				return
+			}
+			w.stored = next
 		}
-		from += len(page)
+		p, from = next, from+len(page)
 	}
-	return stored
 }
 
-func requireSafe(r *rapid.T, stream []ended, stored *progress.Progress, written map[uint64]bool) {
-	for _, e := range stream {
-		if len(e.runIDs) > 0 && stored.Reached(e.sequence, e.at) && !stored.Waits(e.workflowID, e.sequence) {
-			require.True(r, written[e.sequence], "the run that ended with entry %d may be removed, and was not written", e.sequence)
+// archive writes runs, and returns those that are left behind, or that the process has died.
+func (w *world) archive(todo []due, fails func(string) bool) (left []progress.Left, died bool) {
+	for _, d := range todo {
+		switch {
+		case fails("death"):
+			return nil, true
+		case fails("run"):
+			left = append(left, progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID})
+		default:
+			w.written[d.runID] = true
+		}
+	}
+	return left, false
+}
+
+func (w *world) requireSafe() {
+	for _, e := range w.stream {
+		if len(e.runIDs) > 0 && w.stored.Safe(e.workflowID, e.sequence, e.at) {
+			require.True(w.T, w.written[e.runIDs[0]], "the run that ended with entry %d may be removed, and was not written", e.sequence)
 		}
 	}
 }

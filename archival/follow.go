@@ -77,14 +77,15 @@ func (f *follow) round(ctx context.Context, in *bucket) (more bool, err error) {
 		if err := f.page(ctx, in, endings(names, page)); err != nil {
 			return false, err
 		}
-		f.next = page[len(page)-1].Sequence + 1
 	}
 	return true, ctx.Err()
 }
 
-// page archives the runs that have ended in a page, and stores that.
+// page archives the runs that have ended in a page, and stores that. In another stream, it goes back to the first page instead: earlier ones have been passed over.
 func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
-	f.progress = known(f.progress, page)
+	if !isAbout(&f.progress, page) {
+		return f.anew(ctx, f.progress.Mark)
+	}
 	todo := plan(&f.progress, page)
 	if len(todo) > 0 {
 		f.state.wait(f.place, todo[0].at, f.progress.Left)
@@ -97,13 +98,14 @@ func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
 	if !ok {
 		return fmt.Errorf("%d executions could not be archived, the last one because: %s", len(f.progress.Left)+len(left), left[len(left)-1].Reason)
 	}
-	if changes(&f.progress, page) {
-		err = f.store(ctx, next)
+	if !changes(&f.progress, page) {
+		f.progress = next
+	} else if err := f.store(ctx, next); err != nil {
+		return err
 	}
-	if err == nil {
-		f.state.wait(f.place, oldest(f.progress.Left), f.progress.Left)
-	}
-	return err
+	f.next = page[len(page)-1].sequence + 1
+	f.state.wait(f.place, oldest(f.progress.Left), f.progress.Left)
+	return nil
 }
 
 // store stores how far the namespace is archived. If another process has stored something, it is read anew.
