@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,10 +253,11 @@ func TestDeletedRunsNeedNoArchive(t *testing.T) {
 	require.Equal(t, []string{"w"}, b.list("", 0))
 }
 
-// unreadable is history for which one workflow ID cannot be read.
+// unreadable is history for which one workflow ID cannot be read, because its journal is damaged or for another reason.
 type unreadable struct {
 	Source
 	id      string
+	reason  error
 	repairs atomic.Bool
 }
 
@@ -263,7 +265,7 @@ func (u *unreadable) Describe(
 	ctx context.Context, r *workflowservice.DescribeWorkflowExecutionRequest,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	if r.GetExecution().GetWorkflowId() == u.id && !u.repairs.Load() {
-		return nil, serviceerror.NewInternal("its journal is damaged")
+		return nil, cmp.Or(u.reason, error(serviceerror.NewInternal("its journal is damaged")))
 	}
 	return u.Source.Describe(ctx, r)
 }
@@ -285,6 +287,59 @@ func TestARunThatCannotBeRead(t *testing.T) {
 	b.awaitArchived("bad")
 	require.ElementsMatch(t, []string{"bad", "good", "later"}, b.list("", 0))
 	b.await("none is left behind", func() bool { return b.status().Left == 0 })
+}
+
+// idsOf returns workflow IDs whose journals are in one shard.
+func (b *bundle) idsOf(shard, n int) (ids []string) {
+	for i := 0; len(ids) < n; i++ {
+		if id := fmt.Sprint("w", i); subjects.ShardOf(schedule.Key{Namespace: space, ID: id}, b.shards) == shard {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// TestAPageIsArchivedInPart: while the bucket does not take one run, those that ended before it count as safe, and those that ended later do not. One whose workflow ID is
+// busy is left behind alone.
+func TestAPageIsArchivedInPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.idsOf(0, 30)
+	busy, refused := ids[3], ids[20]
+	for _, id := range ids {
+		b.end(id, "Order")
+	}
+	of := &unreadable{Source: b.client, id: busy, reason: serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW, "the workflow is busy")}
+	var takes atomic.Bool
+	b.run(func(config *Config) {
+		config.Source = of
+		config.open = func(ctx context.Context, address string) (*archive.Bucket, error) {
+			opened, err := b.store.Open(ctx, address)
+			return archive.New(opened.Bucket, func(name string) error {
+				if strings.Contains(name, "/histories/"+refused+"/") && !takes.Load() {
+					return errors.New("not this one")
+				}
+				return nil
+			}), err
+		}
+	})
+	_, _, end := b.journal(refused)
+	safe := func(id string) bool {
+		_, _, ends := b.journal(id)
+		p := b.progress()[0]
+		return ends[len(ends)-1] <= p.Through && !p.Waits(id, ends[len(ends)-1])
+	}
+	b.await("those before it are safe", func() bool { return safe(ids[19]) })
+	for i, id := range ids {
+		require.Equal(t, i < 20 && id != busy, safe(id), "%d: %s", i, id)
+	}
+	require.Less(t, b.progress()[0].Through, end[len(end)-1])
+	b.await("it is told", func() bool { return len(b.status().Waiting) == 1 && b.status().Left == 1 })
+	takes.Store(true)
+	b.await("all others are safe", func() bool { return safe(ids[29]) })
+	of.repairs.Store(true)
+	b.awaitArchived(ids...)
+	require.ElementsMatch(t, ids, b.list("", 0))
 }
 
 // TestTwoProcesses: two processes archive what one does. When the first one stops, the second one goes on at once.

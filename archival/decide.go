@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -74,6 +75,12 @@ func plan(p *progress.Progress, page []ended) (todo []due) {
 			return l.End == d.end && l.WorkflowID == d.workflowID && l.RunID == d.runID
 		})
 	})
+}
+
+// before returns the part of a page that is before an entry, and of the runs that were left behind those that ended in it.
+func before(entry uint64, page []ended, left []progress.Left) ([]ended, []progress.Left) {
+	n, _ := slices.BinarySearchFunc(page, entry, func(e ended, entry uint64) int { return cmp.Compare(e.sequence, entry) })
+	return page[:n], slices.DeleteFunc(left, func(l progress.Left) bool { return l.End >= entry })
 }
 
 // after returns how far a namespace is archived when all runs of a page are, except some that are left behind. It reports false if too many are.

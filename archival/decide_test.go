@@ -2,6 +2,7 @@ package archival
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,7 +97,7 @@ func TestSafeMeansWritten(t *testing.T) {
 		w.requireSafe()
 		for _, e := range w.stream {
 			if len(e.runIDs) > 0 {
-				require.True(r, w.written[e.runIDs[0]])
+				require.True(r, w.isWritten(e))
 				require.True(r, w.stored.Safe(e.workflowID, e.sequence, e.at))
 			}
 		}
@@ -128,6 +129,9 @@ func (w *world) grow() {
 		if rapid.Bool().Draw(w.T, "ends") {
 			w.runs++
 			e.runIDs, e.waited = []string{fmt.Sprint("r", w.runs)}, true
+			if rapid.IntRange(0, 5).Draw(w.T, "two") == 0 {
+				e.runIDs = append(e.runIDs, fmt.Sprint("s", w.runs))
+			}
 		}
 		w.stream = append(w.stream, e)
 	}
@@ -156,7 +160,11 @@ func (w *world) process(calm bool) {
 			w.stored, from = p, 0
 			continue
 		}
-		left, died := w.archive(plan(&p, page), fails)
+		todo := plan(&p, page)
+		done, left, died := w.archive(todo, fails)
+		if done < len(todo) {
+			page, left = before(todo[done].end, page, left)
+		}
 		next, ok := after(p, page, left)
 		if died || !ok {
 			return
@@ -167,29 +175,41 @@ func (w *world) process(calm bool) {
 			}
 			w.stored = next
 		}
+		if done < len(todo) {
+			return // the next one goes on
+		}
 		p, from = next, from+len(page)
 	}
 }
 
-// archive writes runs, and returns those that are left behind, or that the process has died.
-func (w *world) archive(todo []due, fails func(string) bool) (left []progress.Left, died bool) {
-	for _, d := range todo {
+// archive writes runs. It returns how many are done with, from the first one on, and which of them are left behind; or that the process has died.
+func (w *world) archive(todo []due, fails func(string) bool) (done int, left []progress.Left, died bool) {
+	done = len(todo)
+	for i, d := range todo {
 		switch {
 		case fails("death"):
-			return nil, true
+			return 0, nil, true
+		case fails("bucket"):
+			done = min(done, i)
+		case done < i: // further ones are written at the same time, and do not count
+			w.written[d.runID] = true
 		case fails("run"):
 			left = append(left, progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID})
 		default:
 			w.written[d.runID] = true
 		}
 	}
-	return left, false
+	return done, left, false
 }
 
 func (w *world) requireSafe() {
 	for _, e := range w.stream {
 		if len(e.runIDs) > 0 && w.stored.Safe(e.workflowID, e.sequence, e.at) {
-			require.True(w.T, w.written[e.runIDs[0]], "the run that ended with entry %d may be removed, and was not written", e.sequence)
+			require.True(w.T, w.isWritten(e), "the run that ended with entry %d may be removed, and was not written", e.sequence)
 		}
 	}
+}
+
+func (w *world) isWritten(e ended) bool {
+	return !slices.ContainsFunc(e.runIDs, func(runID string) bool { return !w.written[runID] })
 }

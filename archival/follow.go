@@ -1,9 +1,12 @@
 package archival
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,9 +93,11 @@ func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
 	if len(todo) > 0 {
 		f.state.wait(f.place, todo[0].at, f.progress.Left)
 	}
-	left, err := f.archiveAll(ctx, in, todo)
-	if err != nil {
-		return err
+	done, left, failed := f.archiveAll(ctx, in, todo)
+	if failed != nil {
+		if page, left = before(todo[done].end, page, left); len(page) == 0 || ctx.Err() != nil {
+			return failed
+		}
 	}
 	next, ok := after(f.progress, page, left)
 	if !ok {
@@ -101,9 +106,13 @@ func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
 	if !changes(&f.progress, page) {
 		f.progress = next
 	} else if err := f.store(ctx, next); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	f.next = page[len(page)-1].sequence + 1
+	if failed != nil {
+		f.state.wait(f.place, todo[done].at, f.progress.Left)
+		return failed
+	}
 	f.state.wait(f.place, oldest(f.progress.Left), f.progress.Left)
 	return nil
 }
@@ -119,29 +128,46 @@ func (f *follow) store(ctx context.Context, next progress.Progress) error {
 	return nil
 }
 
-// archiveAll archives some runs. It returns those that cannot be archived for a reason of their own. An error means that others could not be, either.
-func (f *follow) archiveAll(ctx context.Context, in *bucket, todo []due) ([]progress.Left, error) {
-	left := make([]progress.Left, len(todo))
-	group, ctx := errgroup.WithContext(ctx)
+// archiveAll archives some runs, in their order. It returns how many are done with, from the first one on, and which of those cannot be archived for a reason of their
+// own. An error is why the next one is not done with, and others could not be, either.
+func (f *follow) archiveAll(ctx context.Context, in *bucket, todo []due) (done int, left []progress.Left, err error) {
+	all, errs := make([]progress.Left, len(todo)), make([]error, len(todo))
+	var stop atomic.Bool
+	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, d := range todo {
+		if stop.Load() {
+			break
+		}
 		group.Go(func() error {
-			reason, err := d.unread, error(nil)
-			if reason == "" {
-				reason, err = f.attempt(ctx, in, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID, d.end, false)
+			if all[i], errs[i] = f.archiveOne(limited, in, d); errs[i] != nil {
+				stop.Store(true)
 			}
-			if reason != "" {
-				f.log.WarnContext(ctx, "an execution is archived later, and kept until then",
-					"namespace", f.namespace, "workflow_id", d.workflowID, "run_id", d.runID, "error", reason)
-				left[i] = progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID, Since: f.config.Now(), Reason: reason}
+			if errors.Is(errs[i], errSilent) {
+				return errs[i] // the others need not wait for the bucket
 			}
-			return err
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	silent := group.Wait()
+	if done = slices.IndexFunc(errs, func(err error) bool { return err != nil }); done < 0 {
+		return len(todo), only(all), nil
 	}
-	return only(left), nil
+	return done, only(all[:done]), cmp.Or(silent, errs[done])
+}
+
+// archiveOne archives a run. The result says if it cannot be archived for a reason of its own.
+func (f *follow) archiveOne(ctx context.Context, in *bucket, d due) (left progress.Left, err error) {
+	reason := d.unread
+	if reason == "" {
+		reason, err = f.attempt(ctx, in, schedule.Key{Namespace: f.namespace, ID: d.workflowID}, d.runID, d.end, false)
+	}
+	if reason == "" || err != nil {
+		return left, err
+	}
+	f.log.WarnContext(ctx, "an execution is archived later, and kept until then",
+		"namespace", f.namespace, "workflow_id", d.workflowID, "run_id", d.runID, "error", reason)
+	return progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID, Since: f.config.Now(), Reason: reason}, nil
 }
 
 // only returns the runs that are there.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -93,7 +94,7 @@ func (s *Service) historyOf(ctx context.Context, namespace string, run *commonpb
 }
 
 // unread says what an error of history means for a run: that it is gone, that history cannot be asked now or does not know the namespace yet, or that
-// this run cannot be read.
+// this run cannot be read. A workflow ID that too many others ask about is a matter of its runs alone.
 func unread(err error) (reason string, _ error) {
 	var (
 		gone      *serviceerror.NotFound
@@ -106,6 +107,8 @@ func unread(err error) (reason string, _ error) {
 	switch {
 	case errors.As(err, &gone):
 		return "", errGone
+	case errors.As(err, &exhausted) && exhausted.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW:
+		return err.Error(), nil
 	case errors.As(err, &unknown), errors.As(err, &away), errors.As(err, &late), errors.As(err, &canceled), errors.As(err, &exhausted), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return "", err

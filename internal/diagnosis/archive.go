@@ -92,7 +92,7 @@ func checkArchive(f *Facts) Check {
 	}
 	if of.Status.Left > 0 {
 		return notOK(name, Warning, fmt.Sprintf("%s could not be read and archived, and others are: %s",
-			counted(of.Status.Left, "workflow"), keptText(of.Status.Kept)), "restore a backup, or give them up: docs/runbooks/CarillonArchiveLate.md")
+			counted(of.Status.Left, "workflow"), keptText(of.Status.Kept)), "see the reasons; if a journal is damaged, restore a backup, or give the workflow up: docs/runbooks/CarillonArchiveLate.md")
 	}
 	return ok(name, "of %s", asking)
 }
