@@ -299,8 +299,8 @@ func (b *bundle) idsOf(shard, n int) (ids []string) {
 	return ids
 }
 
-// TestAPageIsArchivedInPart: while the bucket does not take one run, those that ended before it count as safe, and those that ended later do not. One whose workflow ID is
-// busy is left behind alone.
+// TestAPageIsArchivedInPart: while the bucket does not take one run, those that ended before it count as safe, and those that ended later do not. One
+// whose workflow ID is busy is left behind alone.
 func TestAPageIsArchivedInPart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -12,8 +12,8 @@ import (
 // errReplaced: the bucket has been made anew, or emptied, while it was open.
 var errReplaced = errors.New("archival: another bucket has taken the place of the one that was open")
 
-// seenMarks are the marks of buckets, as they were read last. It is safe for concurrent use. Namespaces with the same bucket read its mark together, and not in each of
-// their rounds.
+// seenMarks are the marks of buckets, as they were read last. It is safe for concurrent use. Namespaces with the same bucket read its mark together, and
+// not in each of their rounds.
 type seenMarks struct {
 	reads singleflight.Group
 
@@ -52,8 +52,8 @@ func (s *seenMarks) note(in *bucket, mark string, at time.Time) {
 	s.all[in.address] = seen
 }
 
-// bind finds out which bucket a namespace has now, and lets nothing count as archived that is in another one. That is stored for all shards before anything is archived; and, if
-// the bucket has no mark, before it gets one: perhaps it is not there.
+// bind finds out which bucket a namespace has now, and lets nothing count as archived that is in another one. That is stored for all shards before
+// anything is archived; and, if the bucket has no mark, before it gets one: perhaps it is not there.
 func (s *Service) bind(ctx context.Context, in *bucket, follows []*follow, events *eventFollow) error {
 	mark, err := s.mark(ctx, in, false)
 	if err == nil && mark == "" {

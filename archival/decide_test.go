@@ -76,8 +76,8 @@ func TestTooManyLeft(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestSafeMeansWritten: whatever fails, wherever a process dies, and whatever end of the stream a takeover by another site loses, a run counts as safe only if it
-// was written. In the end all are.
+// TestSafeMeansWritten: whatever fails, wherever a process dies, and whatever end of the stream a takeover by another site loses, a run counts as safe
+// only if it was written. In the end all are.
 func TestSafeMeansWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

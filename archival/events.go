@@ -119,20 +119,31 @@ func (f *eventFollow) load(ctx context.Context) (err error) {
 	if f.progress, f.revision, err = f.records.GetEvents(ctx, f.namespace); err != nil {
 		return err
 	}
-	f.progress, f.known = f.of(f.progress), true
-	stream, filter := f.config.Names.EventStream(), f.config.Names.Events(schedule.Key{Namespace: f.namespace})
-	first, err := f.bus.Next(ctx, stream, filter, 1)
-	switch {
-	case errors.Is(err, bus.ErrNone):
-		return nil
-	case err != nil:
-		f.known = false
+	f.progress = f.of(f.progress)
+	if f.progress.Through, err = f.shared(ctx); err != nil {
 		return err
 	}
-	if e := eventOf(&first, time.Time{}); first.Sequence <= f.progress.Through && e.Time.After(f.progress.At) {
-		f.progress = progress.Progress{Archive: f.address} // the stream is another one: a backup was restored
-	}
+	f.known = true
 	return nil
+}
+
+// shared returns up to which sequence the stream has the events that were archived. After a backup was restored, it may be another one. After a takeover
+// by another site whose mirror had not all of it, it has another end. No event that was archived is newer than At.
+func (f *eventFollow) shared(ctx context.Context) (uint64, error) {
+	stream, filter := f.config.Names.EventStream(), f.config.Names.Events(schedule.Key{Namespace: f.namespace})
+	from, to := uint64(1), f.progress.Through+1
+	for middle := f.progress.Through; from < to; middle = from + (to-from)/2 {
+		next, err := f.bus.Next(ctx, stream, filter, middle)
+		if err != nil && !errors.Is(err, bus.ErrNone) {
+			return 0, err
+		}
+		if err != nil || next.Sequence > f.progress.Through || eventOf(&next, f.progress.At).Time.After(f.progress.At) {
+			to = middle
+			continue
+		}
+		from = next.Sequence + 1
+	}
+	return from - 1, nil
 }
 
 // part are events that are archived together, in the order of their stream.

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/archive"
 	"github.com/carillon-scheduler/carillon/internal/archive/progress"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -153,6 +154,50 @@ func TestEventsAreWrittenAgain(t *testing.T) {
 	page, err := b.archivedEvents(subjects.VerbListSchedules, archive.EventsRequest{})
 	require.NoError(t, err)
 	require.Len(t, page.Schedules, 3)
+}
+
+// TestEventsOfAnotherEnd: when the stream has lost its end and got another one, as by a takeover, or when it is another stream, the events that are not
+// archived are. Those that are there already are not written again.
+func TestEventsOfAnotherEnd(t *testing.T) {
+	t.Parallel()
+	at := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
+	for name, c := range map[string]struct{ kept, later int }{
+		"nothing is lost": {6, 2}, "as many as were lost": {4, 2}, "more": {4, 5}, "fewer": {3, 1}, "all is lost": {0, 3}, "all, and more": {0, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			happens := func(i int) string { return b.happens("s", schedule.EventStarted, at.Add(time.Duration(i)*time.Second)) }
+			var want []string
+			for i := range 6 {
+				want = append(want, happens(i))
+			}
+			stop := b.run()
+			b.await("all are archived", func() bool { return b.eventsThrough() == 6 })
+			stop()
+			require.NoError(t, b.js.DeleteStream(t.Context(), b.names.EventStream()))
+			_, err := topology.Ensure(t.Context(), b.js, b.names, topology.Settings{Shards: b.shards, Replicas: 1})
+			require.NoError(t, err)
+			for i := range c.kept {
+				happens(i)
+			}
+			for i := range c.later {
+				want = append(want, happens(60+i))
+			}
+			b.run()
+			b.await("all are archived", func() bool {
+				p, _, err := progress.NewRecords(kv.NewCluster(b.js, b.names)).GetEvents(b.Context(), space)
+				require.NoError(t, err)
+				return p.At.Equal(at.Add(time.Duration(60+c.later-1) * time.Second))
+			})
+			require.EqualValues(t, c.kept+c.later, b.eventsThrough())
+			got := b.eventIDs(archive.EventsRequest{ScheduleID: "s"})
+			if c.kept == 0 {
+				want = want[6:] // the part with the same number has been written again
+			}
+			require.Equal(t, want, got)
+		})
+	}
 }
 
 // TestVerifyEvents: events that are damaged or missing are found, and so is what says where they are.

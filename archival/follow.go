@@ -84,7 +84,8 @@ func (f *follow) round(ctx context.Context, in *bucket) (more bool, err error) {
 	return true, ctx.Err()
 }
 
-// page archives the runs that have ended in a page, and stores that. In another stream, it goes back to the first page instead: earlier ones have been passed over.
+// page archives the runs that have ended in a page, and stores that. In another stream, it goes back to the first page instead: earlier ones have been
+// passed over.
 func (f *follow) page(ctx context.Context, in *bucket, page []ended) error {
 	if !isAbout(&f.progress, page) {
 		return f.anew(ctx, f.progress.Mark)
@@ -128,8 +129,8 @@ func (f *follow) store(ctx context.Context, next progress.Progress) error {
 	return nil
 }
 
-// archiveAll archives some runs, in their order. It returns how many are done with, from the first one on, and which of those cannot be archived for a reason of their
-// own. An error is why the next one is not done with, and others could not be, either.
+// archiveAll archives some runs, in their order. It returns how many are done with, from the first one on, and which of those cannot be archived for a
+// reason of their own. An error is why the next one is not done with, and others could not be, either.
 func (f *follow) archiveAll(ctx context.Context, in *bucket, todo []due) (done int, left []progress.Left, err error) {
 	all, errs := make([]progress.Left, len(todo)), make([]error, len(todo))
 	var stop atomic.Bool

@@ -89,7 +89,8 @@ func (b *bundle) removeBucket() {
 	require.NoError(b, b.js.DeleteKeyValue(b.Context(), b.names.ArchiveBucket()+"-names"))
 }
 
-// TestNothingIsSafeInANewBucket: what was archived counts as safe no longer when the bucket is another one, even if that one takes nothing. What was left behind stays so.
+// TestNothingIsSafeInANewBucket: what was archived counts as safe no longer when the bucket is another one, even if that one takes nothing. What was
+// left behind stays so.
 func TestNothingIsSafeInANewBucket(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*bundle){
