@@ -83,11 +83,12 @@ func TestSafeMeansWritten(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := &world{T: r, written: map[string]bool{}, at: noon}
 		w.grow()
-		for range rapid.IntRange(1, 8).Draw(r, "processes") {
+		for range rapid.IntRange(1, 20).Draw(r, "processes") {
 			w.process(false)
 			w.requireSafe()
-			if rapid.IntRange(0, 2).Draw(r, "takeover") == 0 {
-				w.stream = w.stream[:rapid.IntRange(0, len(w.stream)).Draw(r, "cut")]
+			if rapid.Bool().Draw(r, "takeover") {
+				lost := min(len(w.stream), rapid.IntRange(0, 9).Draw(r, "lost"))
+				w.stream = w.stream[:len(w.stream)-lost]
 				w.floor = w.newest.Add(time.Second)
 			}
 			w.grow()
@@ -139,10 +140,13 @@ func (w *world) grow() {
 
 // process goes through the stream in pages until it dies, or, if it is calm, to the end.
 func (w *world) process(calm bool) {
-	fails := func(what string) bool { return !calm && rapid.IntRange(0, 4).Draw(w.T, what) == 0 }
+	often := func(n int) func(string) bool {
+		return func(what string) bool { return !calm && rapid.IntRange(1, n).Draw(w.T, what) == 1 }
+	}
+	fails, leaves := often(15), often(4)
 	var still []progress.Left
 	for _, one := range w.stored.Left {
-		if fails("retry") {
+		if often(2)("retry") {
 			still = append(still, one)
 			continue
 		}
@@ -153,6 +157,7 @@ func (w *world) process(calm bool) {
 	for from := 0; from < len(w.stream); {
 		page := w.stream[from:min(len(w.stream), from+rapid.IntRange(1, 7).Draw(w.T, "page"))]
 		if !isAbout(&p, page) {
+			require.False(w.T, w.floor.IsZero(), "it is the same stream")
 			if fails("store") {
 				return
 			}
@@ -161,7 +166,7 @@ func (w *world) process(calm bool) {
 			continue
 		}
 		todo := plan(&p, page)
-		done, left, died := w.archive(todo, fails)
+		done, left, died := w.archive(todo, fails, leaves)
 		if done < len(todo) {
 			page, left = before(todo[done].end, page, left)
 		}
@@ -183,7 +188,7 @@ func (w *world) process(calm bool) {
 }
 
 // archive writes runs. It returns how many are done with, from the first one on, and which of them are left behind; or that the process has died.
-func (w *world) archive(todo []due, fails func(string) bool) (done int, left []progress.Left, died bool) {
+func (w *world) archive(todo []due, fails, leaves func(string) bool) (done int, left []progress.Left, died bool) {
 	done = len(todo)
 	for i, d := range todo {
 		switch {
@@ -193,7 +198,7 @@ func (w *world) archive(todo []due, fails func(string) bool) (done int, left []p
 			done = min(done, i)
 		case done < i: // further ones are written at the same time, and do not count
 			w.written[d.runID] = true
-		case fails("run"):
+		case leaves("run"):
 			left = append(left, progress.Left{End: d.end, WorkflowID: d.workflowID, RunID: d.runID})
 		default:
 			w.written[d.runID] = true
