@@ -93,10 +93,16 @@ func (s *session) openLoad(ctx context.Context, c sdkclient.Client, kind, load s
 
 // startAtRate starts the workflows of a load for as long as another one may begin, and waits until all of them have ended.
 func (s *session) startAtRate(ctx context.Context, c sdkclient.Client, m *loadRun, id func(int) string, another func() bool) {
+	atRate(ctx, m.began, float64(m.load.Offered), another, func(i int) { m.add(s.runWorkflow(ctx, c, m.load.Kind, id(i))) })
+}
+
+// atRate calls do with 0, 1 and so on, each in a goroutine, at a rate a second, for as long as another one may begin. It returns when all calls have.
+func atRate(ctx context.Context, began time.Time, rate float64, another func() bool, do func(i int)) {
 	var running sync.WaitGroup
 	for begun := 0; ctx.Err() == nil && another(); _ = sleep.For(ctx, tickOfStarts) {
-		for due := int(time.Since(m.began).Seconds() * float64(m.load.Offered)); begun < due; begun++ {
-			running.Go(func() { m.add(s.runWorkflow(ctx, c, m.load.Kind, id(begun))) })
+		for due := int(time.Since(began).Seconds() * rate); begun < due; begun++ {
+			i := begun // the goroutine begins later
+			running.Go(func() { do(i) })
 		}
 	}
 	running.Wait()
