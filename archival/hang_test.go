@@ -83,8 +83,20 @@ func TestBucketIsDeleted(t *testing.T) {
 	b.removeBucket()
 	b.bucket()
 	b.await("both are there again, though no write has failed", func() bool { return b.entries() == 2 })
+	b.emptyBucket()
+	b.await("both are there again, though the bucket is the same", func() bool { return b.entries() == 2 })
 	b.awaitArchived("a", "b")
 	require.ElementsMatch(t, []string{"a", "b"}, b.list("", 0))
+}
+
+// emptyBucket deletes all that is in the archive, its mark at last.
+func (b *bundle) emptyBucket() {
+	b.Helper()
+	in := b.bucket()
+	for object := range b.objects() {
+		require.NoError(b, in.Delete(b.Context(), object))
+	}
+	require.NoError(b, in.Delete(b.Context(), ".carillon-archive"))
 }
 
 // entries returns how many executions the archive lists; none if it cannot be read.
@@ -109,13 +121,7 @@ func TestNothingIsSafeInANewBucket(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*bundle){
 		"made anew": (*bundle).removeBucket,
-		"emptied": func(b *bundle) {
-			in := b.bucket()
-			for object := range b.objects() {
-				require.NoError(b, in.Delete(b.Context(), object))
-			}
-			require.NoError(b, in.Delete(b.Context(), ".carillon-archive"))
-		},
+		"emptied": (*bundle).emptyBucket,
 		"that of another site": func(b *bundle) {
 			require.NoError(b, b.bucket().WriteAll(b.Context(), ".carillon-archive", []byte("another"), nil))
 		},
