@@ -86,7 +86,7 @@ func (f *eventFollow) round(ctx context.Context, in *bucket) (more bool, err err
 
 // store stores that a part is archived.
 func (f *eventFollow) store(ctx context.Context, p *part) error {
-	next := progress.Progress{Archive: f.address, Mark: f.mark, Through: p.last, At: p.at}
+	next := progress.Progress{Archive: f.address, Mark: f.mark, Through: p.last, At: p.at, Others: f.progress.Others}
 	revision, err := f.records.PutEvents(ctx, f.namespace, next, f.revision)
 	if f.known = err == nil; err != nil {
 		return err
@@ -103,14 +103,6 @@ func (f *eventFollow) bind(mark string) {
 	}
 }
 
-// of returns the progress for the bucket. One that a build has stored that knew no marks is taken for it: otherwise all events would be there twice.
-func (f *eventFollow) of(p progress.Progress) progress.Progress {
-	if p.IsOf(f.address, f.mark) || p.IsOf(f.address, "") {
-		return p
-	}
-	return progress.Progress{Archive: f.address}
-}
-
 // load reads how far the events are archived, unless it is known.
 func (f *eventFollow) load(ctx context.Context) (err error) {
 	if f.known {
@@ -119,7 +111,7 @@ func (f *eventFollow) load(ctx context.Context) (err error) {
 	if f.progress, f.revision, err = f.records.GetEvents(ctx, f.namespace); err != nil {
 		return err
 	}
-	f.progress = f.of(f.progress)
+	f.progress = f.progress.In(f.address, f.mark)
 	if f.progress.Through, err = f.shared(ctx); err != nil {
 		return err
 	}

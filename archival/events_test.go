@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -198,6 +199,45 @@ func TestEventsOfAnotherEnd(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+// TestEventsOfABucketThatComesBack: when another bucket has been used meanwhile, as that of another site, the first one gets the events that it does not
+// have, and no others.
+func TestEventsOfABucketThatComesBack(t *testing.T) {
+	t.Parallel()
+	b, at := setup(t), time.Now().Add(-2*partAge)
+	var want []string
+	for n, bucket := range []string{"", "-b", "-c", "-b", ""} {
+		want = append(want, b.happens("s", schedule.EventStarted, at.Add(time.Duration(n)*time.Second)))
+		stop := b.run(func(config *Config) {
+			config.open = func(ctx context.Context, _ string) (*archive.Bucket, error) {
+				return b.store.Open(ctx, "jetstream://"+b.names.ArchiveBucket()+bucket)
+			}
+		})
+		b.await("it is archived", func() bool { return b.eventsThrough() == uint64(n+1) })
+		require.Equal(t, want, b.eventIDs(archive.EventsRequest{ScheduleID: "s"}))
+		stop()
+	}
+}
+
+// TestBucketsOfEvents: the progress in a bucket is found again, in a few of them.
+func TestBucketsOfEvents(t *testing.T) {
+	t.Parallel()
+	p := progress.Progress{Archive: "a", Through: 7, At: noon}
+	require.Equal(t, p, p.In("a", "m"), "a build has stored it that knew no marks")
+	require.Equal(t, progress.Progress{Archive: "b", Mark: "m", Others: []progress.Progress{p}}, p.In("b", "m"))
+	p.Mark = "m0"
+	for i := 1; i < 6; i++ {
+		p = p.In("a", fmt.Sprint("m", i))
+		require.Zero(t, p.Through)
+		p.Through, p.At = uint64(i), noon
+	}
+	require.Len(t, p.Others, 3)
+	back := p.In("a", "m3")
+	require.Equal(t, progress.Progress{Archive: "a", Mark: "m3", Through: 3, At: noon, Others: []progress.Progress{
+		{Archive: "a", Mark: "m5", Through: 5, At: noon}, {Archive: "a", Mark: "m4", Through: 4, At: noon}, {Archive: "a", Mark: "m2", Through: 2, At: noon},
+	}}, back)
+	require.Zero(t, p.In("a", "m1").Through)
 }
 
 // TestVerifyEvents: events that are damaged or missing are found, and so is what says where they are.

@@ -121,7 +121,7 @@ func TestNothingIsSafeInANewBucket(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*bundle){
 		"made anew": (*bundle).removeBucket,
-		"emptied": (*bundle).emptyBucket,
+		"emptied":   (*bundle).emptyBucket,
 		"that of another site": func(b *bundle) {
 			require.NoError(b, b.bucket().WriteAll(b.Context(), ".carillon-archive", []byte("another"), nil))
 		},
