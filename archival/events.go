@@ -43,6 +43,8 @@ type eventFollow struct {
 	revision uint64
 	// due is when the next part may be made.
 	due time.Time
+	// again is up to which sequence events may be archived already, whatever the progress says.
+	again uint64
 }
 
 // ageOf returns how old the first event of a part is.
@@ -156,6 +158,9 @@ func (p *part) due(now time.Time, age time.Duration) time.Time {
 
 // read reads the next part.
 func (f *eventFollow) read(ctx context.Context) (*part, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.load(ctx); err != nil {
 		return nil, err
 	}
@@ -184,14 +189,17 @@ func (p *part) add(m *bus.Message) {
 	}
 }
 
+// kindUnreadable is the kind of an event that cannot be read.
+const kindUnreadable = "unreadable"
+
 // eventOf returns the event of a message. One that cannot be read belongs to no schedule, and counts as of the time of the one before it. Its bytes are kept.
 func eventOf(m *bus.Message, before time.Time) archive.Event {
 	var e schedule.Event
 	if err := json.Unmarshal(m.Data, &e); err == nil {
-		return archive.Event{ScheduleID: e.ScheduleID, Kind: string(e.Kind), Time: e.Time, JSON: m.Data}
+		return archive.Event{ScheduleID: e.ScheduleID, Kind: string(e.Kind), Time: e.Time, JSON: m.Data, Sequence: m.Sequence}
 	}
 	text, _ := json.Marshal(map[string]any{"unreadable": m.Data, "subject": m.Subject}) // bytes and text can be encoded
-	return archive.Event{Kind: "unreadable", Time: before, JSON: text}
+	return archive.Event{Kind: kindUnreadable, Time: before, JSON: text, Sequence: m.Sequence}
 }
 
 // group are the events of a part that go into one object.
@@ -217,22 +225,31 @@ func (p *part) groups() (all []*group) {
 	return all
 }
 
-// save writes a part: the events of each schedule and day, and then, for each day, where they are. To write it again does no harm.
+// save writes a part: the events of each schedule and day that are not archived, and then, for each day, where they are. To write it again does no harm.
 func (f *eventFollow) save(ctx context.Context, in *bucket, p *part) error {
-	groups := p.groups()
-	saved := make([]archive.Events, len(groups))
-	writing, limited := errgroup.WithContext(ctx)
-	writing.SetLimit(atOnce)
-	for i, g := range groups {
-		writing.Go(func() (err error) {
-			saved[i], err = f.saveGroup(limited, in, g, p.first)
-			return err
-		})
-	}
-	if err := writing.Wait(); err != nil {
+	left, err := f.leave(ctx, in, p)
+	if err != nil {
 		return err
 	}
-	return f.saveIndexes(ctx, in, p.first, saved)
+	saved := make([]archive.Events, len(left.groups))
+	err = eachGroup(ctx, left.groups, func(ctx context.Context, i int, g *group) (err error) {
+		saved[i], err = f.saveGroup(ctx, in, g, left.sequence)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return f.saveIndexes(ctx, in, left.sequence, left.index(saved))
+}
+
+// eachGroup does something for all groups, several at a time.
+func eachGroup(ctx context.Context, groups []*group, do func(ctx context.Context, i int, g *group) error) error {
+	all, limited := errgroup.WithContext(ctx)
+	all.SetLimit(atOnce)
+	for i, g := range groups {
+		all.Go(func() error { return do(limited, i, g) })
+	}
+	return all.Wait()
 }
 
 // saveIndexes writes, for each day, where the events are of the part that begins at a sequence. They are in the order of their days.

@@ -193,9 +193,6 @@ func TestEventsOfAnotherEnd(t *testing.T) {
 			})
 			require.EqualValues(t, c.kept+c.later, b.eventsThrough())
 			got := b.eventIDs(archive.EventsRequest{ScheduleID: "s"})
-			if c.kept == 0 {
-				want = want[6:] // the part with the same number has been written again
-			}
 			require.Equal(t, want, got)
 		})
 	}

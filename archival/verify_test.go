@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/archive"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestVerifyFindsDamageByName: of an entry that is damaged, the name decides whether a query wants it, whatever characters the type and the ID have. What the name
@@ -53,15 +52,17 @@ func TestVerifyFindsDamageByName(t *testing.T) {
 	require.Empty(t, b.list("ExecutionStatus = 'Failed'", 0))
 }
 
-// TestVerifyWithoutContent: if somebody removes all content of a bucket of JetStream, and its names are left, then all of it is damaged.
+// TestVerifyWithoutContent: if somebody removes all content of a bucket of JetStream, and its names are left, then what nobody can archive again is damaged.
 func TestVerifyWithoutContent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.put(b.bucket(), "w", "Order", noon)
-	b.happens("s", schedule.EventStarted, time.Now().Add(-2*partAge))
-	stop := b.run()
-	b.await("the event is archived", func() bool { return b.eventsThrough() == 1 })
-	stop()
+	in := b.bucket()
+	b.put(in, "w", "Order", noon)
+	day := archive.DayOf(noon)
+	events, data, err := archive.EncodeEvents(space, "s", day, 1, []archive.Event{{ScheduleID: "s", Time: noon, JSON: []byte("{}")}})
+	require.NoError(t, err)
+	require.NoError(t, in.Put(t.Context(), events.Object, data))
+	require.NoError(t, in.SaveEventIndex(t.Context(), space, day, 1, []archive.Events{events}))
 	require.NoError(t, b.js.DeleteObjectStore(t.Context(), b.names.ArchiveBucket()))
 	b.run()
 	require.Len(t, b.verify("").Damaged, 1)

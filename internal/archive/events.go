@@ -16,6 +16,8 @@ type Event struct {
 	Time             time.Time
 	// JSON is all of it.
 	JSON json.RawMessage
+	// Sequence is where it is in the stream. It is not archived.
+	Sequence uint64
 }
 
 // Events are what an archive says of some events of a schedule, of one day. They are in one object.
@@ -55,9 +57,14 @@ func EncodeEvents(namespace, scheduleID, day string, sequence uint64, events []E
 		stored.Events = append(stored.Events, events[i].JSON)
 	}
 	data, err := json.Marshal(stored)
-	e.Object = eventsPrefix(namespace, scheduleID, "") + day + "_" + partName(sequence)
+	e.Object = EventsName(namespace, scheduleID, day, sequence)
 	e.Bytes, e.SHA256 = int64(len(data)), Digest(data)
 	return e, data, err
+}
+
+// EventsName is the name of the object with the events of a schedule and a day that belong to the part of the stream that begins at a sequence.
+func EventsName(namespace, scheduleID, day string, sequence uint64) string {
+	return eventsPrefix(namespace, scheduleID, "") + day + "_" + partName(sequence)
 }
 
 // SaveEventIndex writes what says where the events of a day are that belong to the part of the stream that begins at a sequence. It is written after them.
@@ -94,14 +101,15 @@ func (b *Bucket) EventIndex(ctx context.Context, name string) ([]Events, error) 
 	return index.Schedules, err
 }
 
-// EventObjects returns the names of the objects with the events of a schedule, in the order of the stream: those of one day only, unless it is empty.
+// EventObjects returns the names of the objects with the events of a schedule: by day, and within a day in the order of the stream. Those of one day only,
+// unless it is empty.
 func (b *Bucket) EventObjects(ctx context.Context, namespace, scheduleID, day string) (names []string, err error) {
 	err = b.each(ctx, eventsPrefix(namespace, scheduleID, day), func(name string) {
 		if isPart(name, "_") {
 			names = append(names, name)
 		}
 	})
-	slices.SortFunc(names, func(x, y string) int { return strings.Compare(sequenceOf(x), sequenceOf(y)) })
+	slices.Sort(names)
 	return names, err
 }
 
@@ -143,9 +151,6 @@ func cutLast(text, at string) (before, after string, found bool) {
 	}
 	return text, "", false
 }
-
-// sequenceOf returns the part of the name of an object with events that says where in the stream it begins.
-func sequenceOf(name string) string { return name[strings.LastIndexByte(name, '_')+1:] }
 
 // eventsPrefix begins the names of the objects with the events of a schedule, of one day, unless it is empty.
 func eventsPrefix(namespace, scheduleID, day string) string {
