@@ -88,7 +88,7 @@ func (f *eventFollow) round(ctx context.Context, in *bucket) (more bool, err err
 
 // store stores that a part is archived.
 func (f *eventFollow) store(ctx context.Context, p *part) error {
-	next := progress.Progress{Archive: f.address, Mark: f.mark, Through: p.last, At: p.at, Others: f.progress.Others}
+	next := progress.Progress{Archive: f.address, Mark: f.mark, Through: p.last, At: p.at}
 	revision, err := f.records.PutEvents(ctx, f.namespace, next, f.revision)
 	if f.known = err == nil; err != nil {
 		return err
@@ -113,7 +113,9 @@ func (f *eventFollow) load(ctx context.Context) (err error) {
 	if f.progress, f.revision, err = f.records.GetEvents(ctx, f.namespace); err != nil {
 		return err
 	}
-	f.progress = f.progress.In(f.address, f.mark)
+	if !f.progress.IsOf(f.address, f.mark) {
+		f.progress = progress.Progress{Archive: f.address, Mark: f.mark}
+	}
 	if f.progress.Through, err = f.shared(ctx); err != nil {
 		return err
 	}

@@ -217,26 +217,6 @@ func TestEventsOfABucketThatComesBack(t *testing.T) {
 	}
 }
 
-// TestBucketsOfEvents: the progress in a bucket is found again, in a few of them.
-func TestBucketsOfEvents(t *testing.T) {
-	t.Parallel()
-	p := progress.Progress{Archive: "a", Through: 7, At: noon}
-	require.Equal(t, p, p.In("a", "m"), "a build has stored it that knew no marks")
-	require.Equal(t, progress.Progress{Archive: "b", Mark: "m", Others: []progress.Progress{p}}, p.In("b", "m"))
-	p.Mark = "m0"
-	for i := 1; i < 6; i++ {
-		p = p.In("a", fmt.Sprint("m", i))
-		require.Zero(t, p.Through)
-		p.Through, p.At = uint64(i), noon
-	}
-	require.Len(t, p.Others, 3)
-	back := p.In("a", "m3")
-	require.Equal(t, progress.Progress{Archive: "a", Mark: "m3", Through: 3, At: noon, Others: []progress.Progress{
-		{Archive: "a", Mark: "m5", Through: 5, At: noon}, {Archive: "a", Mark: "m4", Through: 4, At: noon}, {Archive: "a", Mark: "m2", Through: 2, At: noon},
-	}}, back)
-	require.Zero(t, p.In("a", "m1").Through)
-}
-
 // TestVerifyEvents: events that are damaged or missing are found, and so is what says where they are.
 func TestVerifyEvents(t *testing.T) {
 	t.Parallel()

@@ -31,12 +31,7 @@ type Progress struct {
 	// has been restored.
 	At   time.Time `json:"at,omitzero"`
 	Left []Left    `json:"left,omitempty"`
-	// Others say how far the events are archived in buckets that were used before, the newest first. Each has no others of its own.
-	Others []Progress `json:"others,omitempty"`
 }
-
-// maxOthers is how many buckets are remembered that were used before.
-const maxOthers = 3
 
 // Left is a run that could not be archived for a reason of its own, and is tried again.
 type Left struct {
@@ -67,25 +62,6 @@ func (p *Progress) IsOf(archive, mark string) bool { return p.Archive == archive
 // nowhere else.
 func (p *Progress) Anew(archive, mark string) Progress {
 	return Progress{Archive: archive, Mark: mark, Left: p.Left}
-}
-
-// In returns the progress of events in the bucket with a URL and a mark, which may have been used before. A progress without a mark is that of any
-// bucket with its URL: otherwise all events would be there twice.
-func (p *Progress) In(archive, mark string) Progress {
-	if p.IsOf(archive, mark) || p.IsOf(archive, "") {
-		return *p
-	}
-	next, last := Progress{Archive: archive, Mark: mark}, *p
-	last.Others = nil
-	for _, one := range append([]Progress{last}, p.Others...) {
-		switch {
-		case one.IsOf(archive, mark):
-			next.Through, next.At = one.Through, one.At
-		case one.Through > 0 && len(next.Others) < maxOthers:
-			next.Others = append(next.Others, one)
-		}
-	}
-	return next
 }
 
 // Waits reports whether a run of a workflow ID that ended at or before an entry is still to be archived.
