@@ -53,7 +53,7 @@ func (r reading) verifySchedules(ctx context.Context, data *wrapperspb.BytesValu
 	all.damaged = func(reason error) { v.Damaged = append(v.Damaged, archive.Damaged{Reason: reason.Error()}) }
 	all.verify = func(e *archive.Events) error {
 		err := r.bucket.VerifyEvents(ctx, e)
-		if errors.Is(err, archive.ErrDiffers) || errors.Is(err, archive.ErrNotFound) {
+		if isLost(err) {
 			v.Damaged = append(v.Damaged, archive.Damaged{ScheduleID: e.ScheduleID, Reason: err.Error()})
 			return nil
 		}

@@ -34,13 +34,17 @@ func (f *filter) hasName(n *archive.EntryName) bool {
 	return (f.workflowID == "" || n.WorkflowID == f.workflowID) && (f.runID == "" || n.RunID == f.runID)
 }
 
+// conditions are those that must all hold where a condition does.
+func conditions(where query.Expr) query.And {
+	if all, isAnd := where.(query.And); isAnd {
+		return all
+	}
+	return query.And{where}
+}
+
 // filterOf takes from a condition what must hold for all that it holds for.
 func filterOf(where query.Expr) (f filter) {
-	all, isAnd := where.(query.And)
-	if !isAnd {
-		all = query.And{where}
-	}
-	for _, part := range all {
+	for _, part := range conditions(where) {
 		c, ok := part.(query.Compare)
 		if !ok || c.Field.Source != query.Execution {
 			continue
@@ -90,12 +94,8 @@ func executionOf(name *archive.EntryName) *workflowpb.WorkflowExecutionInfo {
 
 // mayMatch reports whether a condition may hold for the execution of an entry of which only the name can be read: unless the name decides that it does not.
 func mayMatch(where query.Expr, name *archive.EntryName) bool {
-	all, isAnd := where.(query.And)
-	if !isAnd {
-		all = query.And{where}
-	}
 	of := row{executionOf(name)}
-	return !slices.ContainsFunc(all, func(part query.Expr) bool {
+	return !slices.ContainsFunc(conditions(where), func(part query.Expr) bool {
 		return isDecided(part, name) && !(&query.Query{Where: part}).Matches(of)
 	})
 }

@@ -54,7 +54,7 @@ func (r reading) verify(ctx context.Context, request *workflowservice.ListArchiv
 	var v archive.Verified
 	page, err := r.page(ctx, request, func(ctx context.Context, e *archive.Entry) error {
 		err := r.bucket.Verify(ctx, e)
-		if errors.Is(err, archive.ErrDiffers) || errors.Is(err, archive.ErrNotFound) {
+		if isLost(err) {
 			run := e.Execution.GetExecution()
 			v.Damaged = append(v.Damaged, archive.Damaged{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId(), Reason: err.Error()})
 			err = nil

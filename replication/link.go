@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/site"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -125,9 +124,12 @@ func (l *Look) add(name string, mirror *jetstream.StreamSourceInfo, isAhead func
 
 // isAhead reports whether a standby has more than the active site: it looks at the standby first, so that what comes in meanwhile does not count.
 func isAhead(ctx context.Context, active, standby jetstream.JetStream, name string) bool {
-	has, err1 := bus.LeaderSequence(ctx, standby, name)
-	end, err2 := bus.LeaderSequence(ctx, active, name)
-	return err1 == nil && err2 == nil && has > end
+	has, err := streams{js: standby}.last(ctx, name)
+	if err != nil {
+		return false
+	}
+	less, err := streams{js: active}.endsBefore(ctx, name, has, 1)
+	return err == nil && less
 }
 
 // domain returns the JetStream domain of this site.

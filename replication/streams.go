@@ -19,7 +19,7 @@ const (
 	// calm is how long the end of a stream must stay where it is, after the stream has stopped to be a mirror.
 	calm = 300 * time.Millisecond
 	// sureAfter is how many times in a row a stream must say that it has less than its mirror, until that is believed.
-	sureAfter = 5
+	sureAfter = 6
 	// requestTimeout bounds a change of one stream.
 	requestTimeout = 10 * time.Second
 )
@@ -97,11 +97,16 @@ func (s streams) fenceMirror(ctx context.Context, name string) error {
 	return s.fence(ctx, name)
 }
 
+// last returns the sequence of the last message of a stream, even if that is gone.
+func (s streams) last(ctx context.Context, name string) (uint64, error) {
+	return bus.LeaderSequence(ctx, s.js, name)
+}
+
 // end marks the end of a fenced stream, and returns the sequence of the mark. Without it, a mirror could not know that it has everything: the last messages of
 // the stream may be gone. A stream that is too full for the mark ends with its last message.
 func (s streams) end(ctx context.Context, name string) (uint64, error) {
 	mark := s.names.Fenced(name)
-	last, err := bus.LeaderSequence(ctx, s.js, name)
+	last, err := s.last(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +127,7 @@ func (s streams) end(ctx context.Context, name string) (uint64, error) {
 	case err == nil:
 		return stored.Sequence, nil
 	case bus.CodeOf(err) != 0:
-		return bus.LeaderSequence(ctx, s.js, name)
+		return s.last(ctx, name)
 	}
 	return 0, fmt.Errorf("replication: mark the end of stream %s: %w", name, err)
 }
@@ -130,23 +135,18 @@ func (s streams) end(ctx context.Context, name string) (uint64, error) {
 // settled returns the sequence of the last message of a stream that was a mirror a moment ago, as soon as nothing more arrives: what was on its way
 // when the stream changed.
 func (s streams) settled(ctx context.Context, name string) (uint64, error) {
-	last, err := bus.LeaderSequence(ctx, s.js, name)
+	last, err := s.last(ctx, name)
 	for err == nil {
 		if err = sleep.For(ctx, calm); err != nil {
 			break
 		}
 		var now uint64
-		if now, err = bus.LeaderSequence(ctx, s.js, name); err == nil && now == last {
+		if now, err = s.last(ctx, name); err == nil && now == last {
 			return now, nil
 		}
 		last = now
 	}
 	return 0, err
-}
-
-// last returns the sequence of the last message of a stream, even if that is gone.
-func (s streams) last(ctx context.Context, name string) (uint64, error) {
-	return bus.LeaderSequence(ctx, s.js, name)
 }
 
 // hadNoMore reports whether mirrors that end at these sequences have everything that their streams had when those ended where before says. What NATS says of a mirror's lag does not
@@ -163,28 +163,37 @@ func (s streams) hadNoMore(ctx context.Context, before, ends map[string]uint64) 
 	return true, nil
 }
 
-// isBehind returns the streams that have less than mirrors that end at these sequences, in their order. A leader that has just been elected may say for a moment that its stream ends earlier, so
-// each is asked several times.
+// isBehind returns the streams that have less than mirrors that end at these sequences, in their order.
 func (s streams) isBehind(ctx context.Context, before, ends map[string]uint64) (behind []string, err error) {
 	for name, end := range ends {
-		last := before[name]
-		for range sureAfter {
-			if last >= end || err != nil {
-				break
-			}
-			if err = sleep.For(ctx, calm); err == nil {
-				last, err = s.last(ctx, name)
-			}
+		if before[name] >= end {
+			continue
 		}
+		less, err := s.endsBefore(ctx, name, end, sureAfter)
 		if err != nil {
 			return nil, err
 		}
-		if last < end {
+		if less {
 			behind = append(behind, name)
 		}
 	}
 	slices.Sort(behind)
 	return behind, nil
+}
+
+// endsBefore reports whether a stream says, so many times in a row, that it ends before a sequence. A leader that has just been elected may say so for a moment.
+func (s streams) endsBefore(ctx context.Context, name string, end uint64, times int) (bool, error) {
+	for i := range times {
+		if i > 0 {
+			if err := sleep.For(ctx, calm); err != nil {
+				return false, err
+			}
+		}
+		if last, err := s.last(ctx, name); err != nil || last >= end {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // floors returns up to where the entries of each journal have been carried out; nil if that cannot be asked. An older floor is as good: entries may be carried out

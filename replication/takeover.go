@@ -45,12 +45,12 @@ func (s *Sites) Handover(ctx context.Context, within time.Duration, progress fun
 
 // handover returns the record of a site that is to hand over. It refuses a standby that would not get what this site has: the streams would take nothing until that has come.
 func (s *Sites) handover(ctx context.Context, here *site.Record, within time.Duration) (*site.Record, error) {
-	now := s.now()
-	next, err := site.Handover(here, s.there(ctx, here), now.Add(within), now)
+	look, err := s.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	look, err := s.Look(ctx)
+	now := s.now()
+	next, err := site.Handover(here, look.There, now.Add(within), now)
 	switch {
 	case err != nil:
 		return nil, err
